@@ -1,0 +1,1 @@
+"""From files to graphs: vocabulary, triples, splits, readers, benchmark registry, embedded world graph."""

@@ -1,0 +1,89 @@
+"""A benchmark or a user's data: what may be seen, what is to be predicted, what is true."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """One task: predict `queries` from `observed`, and filter the ranking by `known`.
+
+    Transductive and inductive tasks are the same thing with another observed graph: in an inductive
+    test split, `observed`, `known` and `entities` belong to the new graph.
+    """
+
+    name: str
+    observed: KnowledgeGraph  # may be seen
+    queries: NDArray[np.int32] = field(repr=False)  # [Q, 3] to predict
+    known: KnowledgeGraph  # all truths about these entities, to filter
+    entities: Vocabulary
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Train, valid and test tasks over one set of relations.
+
+    `train.observed` is the train graph, `train.queries` its triples. In a transductive dataset all
+    three splits share entities and observed graph.
+    """
+
+    name: str
+    relations: Vocabulary
+    train: Split
+    valid: Split
+    test: Split
+    notes: tuple[str, ...] = ()  # what the reader assumed, counted and found, as sentences
+
+    @property
+    def graph(self) -> KnowledgeGraph:
+        """The train graph."""
+        return self.train.observed
+
+    @property
+    def entities(self) -> Vocabulary:
+        """The entities of the train graph."""
+        return self.train.entities
+
+    @property
+    def inductive(self) -> bool:
+        """Whether the test task asks about a graph other than the train graph."""
+        return self.test.observed is not self.train.observed
+
+    @property
+    def splits(self) -> tuple[Split, Split, Split]:
+        """Train, valid, test."""
+        return self.train, self.valid, self.test
+
+    def with_notes(self, *notes: str) -> "Dataset":
+        """The same dataset with further notes."""
+        return replace(self, notes=self.notes + notes)
+
+
+def transductive(
+    name: str,
+    entities: Vocabulary,
+    relations: Vocabulary,
+    triples: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]],
+    weights: NDArray[np.float32] | None = None,
+    notes: tuple[str, ...] = (),
+) -> Dataset:
+    """One vocabulary, train observed everywhere, truths of all splits filter valid and test."""
+    train, valid, test = triples
+    graph = KnowledgeGraph.build(train, len(entities), len(relations), weights)
+    known = KnowledgeGraph.build(np.concatenate(triples), len(entities), len(relations))
+    return Dataset(
+        name=name,
+        relations=relations,
+        train=Split("train", graph, graph.triples, graph, entities),
+        valid=Split("valid", graph, valid, known, entities),
+        test=Split("test", graph, test, known, entities),
+        notes=notes,
+    )

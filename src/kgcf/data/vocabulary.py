@@ -1,0 +1,103 @@
+"""Labels ↔ ids, with display names beside the labels; both are accepted wherever a name is asked for."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kgcf.errors import UnknownNameError, unknown_name
+
+
+class Vocabulary:
+    """Ids 0 … n−1 for n distinct labels.
+
+    A label is what stands in the user's file; a display name is what people read. Labels are kept in
+    one Arrow array, so that millions of them stay compact; the lookup table is built when first needed.
+    """
+
+    def __init__(self, labels: Sequence[str] | pa.StringArray, names: Mapping[str, str] | None = None) -> None:
+        self._labels = labels if isinstance(labels, pa.Array) else pa.array(labels, type=pa.large_string())
+        self._names = dict(names or {})
+
+    @classmethod
+    def numbered(cls, count: int) -> Self:
+        """The labels '0', '1', … for graphs that come as integers."""
+        return cls([str(i) for i in range(count)])
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and bool(self._labels.equals(other._labels))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self):,} labels)"
+
+    def label(self, index: int) -> str:
+        """The label of one id."""
+        return str(self._labels[index].as_py())
+
+    def labels(self) -> list[str]:
+        """All labels, in the order of their ids."""
+        result: list[str] = self._labels.to_pylist()
+        return result
+
+    def display(self, index: int) -> str:
+        """The display name of an id where it has one, else its label."""
+        label = self.label(index)
+        return self._names.get(label, label)
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Display name by label, for those that have one."""
+        return self._names
+
+    def with_names(self, names: Mapping[str, str]) -> "Vocabulary":
+        """The same labels with (more) display names; names of labels that are not here are left out."""
+        added = {label: name for label, name in names.items() if label in self._index}
+        return Vocabulary(self._labels, {**self._names, **added})
+
+    def id(self, text: str, kind: str = "name") -> int:
+        """The id of a label or of an unambiguous display name.
+
+        Raises `UnknownNameError` with suggestions, or with the labels that share an ambiguous name.
+        """
+        found = self._index.get(text)
+        if found is not None:
+            return found
+        same = self._by_name.get(text, self._by_lower_name.get(text.lower(), []))
+        if len(same) == 1:
+            return same[0]
+        if same:
+            labels = ", ".join(self.label(i) for i in same[:5])
+            raise UnknownNameError(f"The {kind} '{text}' is ambiguous: it names {labels}. Use one of these labels.")
+        raise unknown_name(kind, text, [*self._by_name, *self._index])
+
+    def ids(self, texts: Iterable[str], kind: str = "name") -> NDArray[np.int64]:
+        """The ids of several labels or names."""
+        return np.array([self.id(text, kind) for text in texts], dtype=np.int64)
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {label: i for i, label in enumerate(self.labels())}
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[int]]:
+        table: dict[str, list[int]] = {}
+        for label, name in self._names.items():
+            table.setdefault(name, []).append(self._index[label])
+        return table
+
+    @cached_property
+    def _by_lower_name(self) -> dict[str, list[int]]:
+        table: dict[str, list[int]] = {}
+        for name, ids in self._by_name.items():
+            table.setdefault(name.lower(), []).extend(ids)
+        for label, i in self._index.items():
+            table.setdefault(label.lower(), []).append(i)
+        return {name: sorted(set(ids)) for name, ids in table.items()}

@@ -1,0 +1,113 @@
+"""Files that are whole or absent: atomic writes, and arrays that can be mapped into memory."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import safetensors.numpy
+from numpy.typing import NDArray
+
+from kgcf.errors import StorageError
+
+_DTYPES = {
+    "BOOL": np.bool_,
+    "U8": np.uint8,
+    "I8": np.int8,
+    "I16": np.int16,
+    "I32": np.int32,
+    "I64": np.int64,
+    "F16": np.float16,
+    "F32": np.float32,
+    "F64": np.float64,
+}
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path in the same folder; rename it to `path` if the block succeeds, delete it if not."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except OSError as error:
+        raise StorageError(f"Could not write {path}: {error.strerror or error}. Nothing was replaced.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file so that a reader sees the old content or the new, never a part."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a value as indented JSON, atomically."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def save_arrays(
+    path: Path, arrays: Mapping[str, NDArray[np.generic]], metadata: Mapping[str, str] | None = None
+) -> None:
+    """Write named arrays as one `.safetensors` file, atomically."""
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    with replacing(path) as temporary:
+        safetensors.numpy.save_file(contiguous, temporary, dict(metadata or {}))
+
+
+def read_header(path: Path) -> tuple[dict[str, dict[str, object]], dict[str, str], int]:
+    """Tensor descriptions, metadata and the position of the data in a `.safetensors` file."""
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if size < 8 or length > size - 8:
+                raise StorageError(f"{path} is truncated: its header is not complete.")
+            header: dict[str, dict[str, object]] = json.loads(file.read(length))
+    except OSError as error:
+        raise StorageError(f"Could not read {path}: {error.strerror or error}.") from error
+    except ValueError as error:
+        raise StorageError(f"{path} is not a safetensors file: its header does not parse.") from error
+    metadata = {key: str(value) for key, value in header.pop("__metadata__", {}).items()}
+    start = 8 + length
+    needed = start + max((_span(entry)[1] for entry in header.values()), default=0)
+    if size < needed:
+        raise StorageError(f"{path} is truncated: {size:,} bytes where its header promises {needed:,}.")
+    return header, metadata, start
+
+
+def map_arrays(path: Path) -> dict[str, NDArray[np.generic]]:
+    """Open the arrays of a `.safetensors` file as read-only views of the file, without loading them."""
+    header, _, start = read_header(path)
+    mapped = np.memmap(path, dtype=np.uint8, mode="r")
+    arrays: dict[str, NDArray[np.generic]] = {}
+    for name, entry in header.items():
+        begin, end = _span(entry)
+        kind, shape = str(entry["dtype"]), entry["shape"]
+        if kind not in _DTYPES or not isinstance(shape, list):
+            raise StorageError(f"{path} holds '{name}' of type {kind}, which this version of kgcf does not read.")
+        view: NDArray[np.generic] = np.asarray(mapped[start + begin : start + end]).view(_DTYPES[kind])
+        arrays[name] = view.reshape(shape)
+    return arrays
+
+
+def _span(entry: Mapping[str, object]) -> tuple[int, int]:
+    offsets = entry["data_offsets"]
+    assert isinstance(offsets, list)
+    return int(offsets[0]), int(offsets[1])
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
