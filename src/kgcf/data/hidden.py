@@ -47,7 +47,7 @@ def hide_pairs(graph: KnowledgeGraph, heads: ArrayLike, candidates: ArrayLike) -
     Candidates include the negatives: hiding only the positive's links would teach "linked means false".
     """
     sources = np.ascontiguousarray(heads, dtype=np.int64)
-    table = np.ascontiguousarray(candidates, dtype=np.int64).reshape(len(sources), -1)
+    table = np.ascontiguousarray(candidates, dtype=np.int64)
     offsets, edges = _edges_to_candidates(graph.offsets, graph.edge_tails, sources, table, graph.entity_count)
     return _without_repeats(offsets, _triples_of_edges(graph, edges))
 
