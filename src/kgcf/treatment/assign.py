@@ -4,20 +4,24 @@ import json
 import os
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import StorageError
 from kgcf.storage import map_arrays, read_header
+from kgcf.treatment.core_component import CoreComponent
 from kgcf.treatment.core_number import CollapsedCore, CoreNumber
+from kgcf.treatment.label_file import FileLabels
+from kgcf.treatment.louvain import Louvain
 from kgcf.treatment.relabelling import StoredChanges
 from kgcf.treatment.settings import TreatmentSettings
 from kgcf.treatment.treatment import FORMAT, Sources, Treatment, restore_labels
 
 TREATMENTS: dict[str, type[Treatment]] = {
     "core_number": CoreNumber,
+    "core_component": CoreComponent,
     "collapsed_core": CollapsedCore,
+    "louvain": Louvain,
+    "file": FileLabels,
 }
 
 
@@ -56,6 +60,6 @@ def open_treatment(path: Path, graph: KnowledgeGraph) -> Treatment:
         notes = tuple(json.loads(metadata["notes"]))
         labels = restore_labels(arrays, graph.entity_count)
         stored = StoredChanges.from_arrays(arrays)
-    except (KeyError, ValidationError) as error:
+    except (KeyError, ValueError) as error:
         raise StorageError(f"{path} is damaged: a part of the treatment is missing. Assign it again.") from error
     return TREATMENTS[settings.method](graph, settings, labels, stored, notes)

@@ -14,7 +14,7 @@ from kgcf.treatment.hidden_edges import HiddenEdges, hide_each_edge
 from kgcf.treatment.labels import LabelChanges
 from kgcf.treatment.simple_graphs import SimpleGraphs
 
-NO_LIMIT = 2**62
+NO_LIMIT = 2**40
 # An edge whose removal changes more labels than this is not stored but computed when a query hides it: in a
 # cycle of n entities every edge changes all n of them, and storing that would need n² entries.
 STORED_PER_EDGE = 64
