@@ -50,16 +50,17 @@ def assign_treatment(
 def open_treatment(path: Path, graph: KnowledgeGraph) -> Treatment:
     """Read a saved treatment of this very graph."""
     metadata = read_header(path)[1]
-    if metadata.get("format") != FORMAT:
+    if FORMAT not in metadata:
         raise StorageError(f"{path} is not a treatment that this version of kgcf reads. Assign the treatment again.")
-    if metadata.get("graph") != graph.fingerprint:
-        raise StorageError(f"{path} holds the treatment of another graph. Assign the treatment of this one again.")
     arrays = map_arrays(path)
     try:
-        settings = TreatmentSettings.model_validate_json(metadata["settings"])
-        notes = tuple(json.loads(metadata["notes"]))
+        about = json.loads(metadata[FORMAT])
+        fingerprint, notes = about["graph"], tuple(about["notes"])
+        settings = TreatmentSettings.model_validate_json(about["settings"])
         labels = restore_labels(arrays, graph.entity_count)
         stored = StoredChanges.from_arrays(arrays)
     except (KeyError, ValueError) as error:
         raise StorageError(f"{path} is damaged: a part of the treatment is missing. Assign it again.") from error
+    if fingerprint != graph.fingerprint:
+        raise StorageError(f"{path} holds the treatment of another graph. Assign the treatment of this one again.")
     return TREATMENTS[settings.method](graph, settings, labels, stored, notes)

@@ -120,13 +120,8 @@ class Treatment(ABC):
             "labels": self.labels.labels,
             **({} if self.stored is None else self.stored.arrays()),
         }
-        metadata = {
-            "format": FORMAT,
-            "graph": self.graph.fingerprint,
-            "settings": self.settings.model_dump_json(),
-            "notes": json.dumps(self.notes),
-        }
-        save_arrays(path, arrays, metadata)
+        about = {"graph": self.graph.fingerprint, "settings": self.settings.model_dump_json(), "notes": self.notes}
+        save_arrays(path, arrays, {FORMAT: json.dumps(about)})  # one entry: the library writes several in any order
 
 
 def restore_labels(arrays: Mapping[str, NDArray[np.generic]], entity_count: int) -> LabelTable:
