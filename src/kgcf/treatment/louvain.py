@@ -13,6 +13,10 @@ from kgcf.treatment.settings import TreatmentSettings
 from kgcf.treatment.simple_graphs import SimpleGraphs
 from kgcf.treatment.treatment import Labelling, Sources, Treatment
 
+_APPROXIMATE = (
+    "Leave-one-out is approximate for the treatment 'louvain': communities are not fitted again without the hidden "
+    "triples of a query; only an entity whose last edge is hidden loses its label."
+)
 _MOST_SWEEPS = 100  # rounding might let two moves of equal gain alternate for ever
 
 
@@ -39,7 +43,7 @@ class Louvain(Treatment):
             parts = list(pool.map(communities, range(len(bounds) - 1)))
         labels = np.concatenate([np.zeros(0, np.int32), *parts])
         table = LabelTable(sources.graph.entity_count, graphs.groups, bounds, graphs.entities, labels)
-        return Labelling(table, LastEdge(graphs))
+        return Labelling(table, LastEdge(graphs), (_APPROXIMATE,) if settings.leave_one_out else ())
 
     def make_rule(self) -> LastEdge:
         """An approximation: see the class."""
