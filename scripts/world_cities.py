@@ -9,8 +9,7 @@ from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from babel.core import get_global  # type: ignore[import-not-found,unused-ignore]
-
-from world_facts import CODES, ENGLISH, GEONAMES, NAMES, TABLES, Triple
+from scripts.world_facts import CODES, ENGLISH, GEONAMES, NAMES, TABLES, Triple
 
 NEARBY_KM = 40
 

@@ -7,12 +7,13 @@ from importlib import resources
 from pathlib import Path
 
 from kgcf.data.dataset import Dataset, Split
+from kgcf.data.download import DownloadError
 from kgcf.data.folders import find_parts
 from kgcf.data.manifest import Benchmark, GraphFacts, benchmark, benchmarks, graph, is_known, names
 from kgcf.data.names import read_names
 from kgcf.data.places import Place, cache_place, check_file, find_file, find_graph, places
 from kgcf.data.reader import read_folder, read_inductive
-from kgcf.data.recipes import DownloadError, obtain
+from kgcf.data.recipes import obtain
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import DataError
 from kgcf.progress import Advance, silent
@@ -31,7 +32,7 @@ def load(name: str, *, data_root: str | Path | None = None, advance: Advance = s
     folders = [_folder_of(facts, found, data_root, advance) for facts in found.graphs]
     for facts, folder in zip(found.graphs, folders, strict=True):
         check_graph(facts, folder)
-    data = read_inductive(*folders) if found.inductive else read_folder(find_parts(folders[0]))
+    data = read_inductive(folders[0], folders[1]) if found.inductive else read_folder(find_parts(folders[0]))
     _check_counts(found, data, folders)
     said = tuple(note for note in data.notes if not note.startswith(("train.", "valid.", "test.")))
     return _with_parent_names(replace(data, name=found.name, notes=said), found, data_root)
