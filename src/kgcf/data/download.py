@@ -5,8 +5,12 @@ import os
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from rich.console import Console
+from rich.progress import DownloadColumn, Progress, SpinnerColumn, TextColumn, TransferSpeedColumn
 
 from kgcf import __version__
 from kgcf.errors import KgcfError
@@ -24,6 +28,16 @@ class DownloadError(KgcfError):
 
 class _CutShortError(Exception):
     """The connection ended before the file did."""
+
+
+@contextmanager
+def showing_bytes(what: str) -> Iterator[Advance]:
+    """Bytes received and their speed, on standard error, and only where somebody looks at it."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(f"fetching {what}", total=None)
+        yield lambda count: bar.advance(task, count)
 
 
 def fetch(
