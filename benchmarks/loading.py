@@ -97,7 +97,7 @@ def main() -> None:
     place = registry.locate("fb15k-237")
     if place is None:
         sys.exit("fb15k-237 is not at hand: set KGCF_DATA to the folder that has it.")
-    results["fb15k-237 train, gzipped text"] = in_child(place.root / "fb15k-237" / "train.txt.gz")
+    results["fb15k-237 train, gzipped text"] = in_child(place.path / "fb15k-237" / "train.txt.gz")
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "generated.tsv"
         generate(path, arguments.triples)
