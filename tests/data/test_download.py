@@ -91,6 +91,21 @@ def test_offline_is_a_sentence(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_unknown_host_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up: list[object] = []
+
+    def nowhere(*arguments: object, **_: object) -> None:
+        looked_up.append(arguments)
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", nowhere)
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(DownloadError, match="Name or service not known. Is this machine online"):
+        fetch("http://kgcf.invalid/file", tmp_path / "file", pause=lambda _: None)
+    assert len(looked_up) == 1
+
+
 def test_a_silent_server_is_given_up(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/file"

@@ -170,6 +170,16 @@ def test_names_from_aligned_splits(home: Home, tmp_path: Path) -> None:
     assert stored(tmp_path) == named
 
 
+def test_names_are_not_tried_without_their_splits(home: Home, tmp_path: Path) -> None:
+    named = FILES | {"entity_names.tsv": b"a\tAlpha\n"}
+    step = files_step(home, FILES)
+    del home.content["/here/test.txt"]
+    texts = {name: f"{home.url}/text/{name}" for name in FILES}
+    aligned: dict[str, object] = {"kind": "aligned", "file": "entity_names.tsv", "texts": texts}
+    with pytest.raises(DownloadError, match=r"g could not be downloaded\. .*/test\.txt answered 404 Not Found\.$"):
+        obtain(graph_facts("g", named, [step, aligned]), tmp_path)
+
+
 def test_no_public_home(tmp_path: Path) -> None:
     with pytest.raises(DownloadError, match="It has no public home"):
         obtain(graph_facts("g", FILES, []), tmp_path)

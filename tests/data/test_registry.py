@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kgcf.data import registry
+from kgcf.data.download import DownloadError
 from kgcf.data.manifest import Benchmark, benchmark, benchmarks, graph
 from kgcf.data.places import Place, cache_folder, find_graph, places
 from kgcf.errors import DataError, UnknownNameError
@@ -204,8 +205,9 @@ def test_load_fetches_into_the_cache(alone: Path, home: Home, monkeypatch: pytes
 def test_load_says_what_went_wrong_and_where_files_go(alone: Path, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     step: dict[str, object] = {"kind": "files", "files": {name: [f"{home.url}/{name}"] for name in FILES}}
     known_as(monkeypatch, graph_facts("g", FILES, [step]))
-    with pytest.raises(DataError, match=r"Put train\.txt.* into .*could not be downloaded.*answered 404"):
-        registry.load("tiny")
+    for attempt in (registry.load, registry.get):
+        with pytest.raises(DownloadError, match=r"could not be downloaded\..*answered 404.* Put train\.txt.* into "):
+            attempt("tiny")
 
 
 def test_get_copies_what_is_at_hand(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:

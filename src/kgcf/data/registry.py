@@ -72,8 +72,7 @@ def get(name: str, to: Path | None = None) -> tuple[list[Path], list[str]]:
     notes: list[str] = []
     for facts in wanted:
         _copy(facts, root)
-        with showing_bytes(facts.name) as advance:
-            notes += obtain(facts, root, advance)
+        notes += _obtain(facts, root)
     return [root / facts.name for facts in wanted], notes
 
 
@@ -102,13 +101,18 @@ def _folder_of(facts: GraphFacts, found: Benchmark, data_root: str | Path | None
     if (at := find_graph(facts, looked)) is not None:
         return at[1]
     if data_root is None and facts.download and os.environ.get("KGCF_OFFLINE", "0") in ("", "0"):
-        try:
-            with showing_bytes(facts.name) as advance:
-                obtain(facts, cache_place().path, advance)
-        except DownloadError as error:
-            raise DataError(f"{_not_at_hand(facts, looked)} {error}") from error
+        _obtain(facts, cache_place().path)
         return cache_place().path / facts.name
     raise DataError(_not_at_hand(facts, looked))
+
+
+def _obtain(facts: GraphFacts, root: Path) -> list[str]:
+    """Fetch what is missing, with progress; where that fails, say where the files can be put by hand."""
+    try:
+        with showing_bytes(facts.name) as advance:
+            return obtain(facts, root, advance)
+    except DownloadError as error:
+        raise DownloadError(f"{error} {_not_at_hand(facts, places())}") from error
 
 
 def _not_at_hand(facts: GraphFacts, looked: list[Place]) -> str:
