@@ -19,7 +19,8 @@ class Vocabulary:
     """
 
     def __init__(self, labels: Sequence[str] | pa.StringArray, names: Mapping[str, str] | None = None) -> None:
-        self._labels = labels if isinstance(labels, pa.Array) else pa.array(labels, type=pa.large_string())
+        array = labels if isinstance(labels, pa.Array) else pa.array(labels, type=pa.large_string())
+        self._labels = array.cast(pa.large_string())
         self._names = dict(names or {})
 
     @classmethod

@@ -1,0 +1,1 @@
+"""Other scorers behind the same contract, to compare with."""

@@ -1,0 +1,49 @@
+"""The command line: `kgcf COMMAND …`. User errors are sentences and a non-zero exit, never a traceback."""
+
+import sys
+
+import typer
+from rich.console import Console
+
+from kgcf import __version__
+from kgcf.cli.datasets import datasets_app
+from kgcf.cli.demo import demo
+from kgcf.cli.evaluate import evaluate_command
+from kgcf.errors import KgcfError
+
+app = typer.Typer(
+    name="kgcf",
+    help="Complete knowledge graphs on a CPU, explain every answer, back it with counterfactual evidence.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.add_typer(datasets_app, name="datasets")
+app.command("demo")(demo)
+app.command("evaluate")(evaluate_command)
+
+
+@app.callback(invoke_without_command=True)
+def root(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
+    """Complete knowledge graphs on a CPU, explain every answer, back it with counterfactual evidence."""
+    if version:
+        typer.echo(f"kgcf {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run a command; print what the user can act on, and let real bugs show their traceback."""
+    try:
+        app()
+    except KgcfError as error:
+        Console(stderr=True, soft_wrap=True).print(f"[bold red]Error:[/] {_escaped(str(error))}", highlight=False)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("Stopped.")
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(0)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("[", r"\[")

@@ -1,0 +1,36 @@
+"""Arguments and options that several commands share, and how DATA becomes a dataset."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from kgcf.data.dataset import Dataset
+from kgcf.data.source import read
+from kgcf.data.splitting import SplitSettings
+
+DataArgument = Annotated[str, typer.Argument(metavar="DATA", help="A benchmark's name, a folder or a file of triples.")]
+NamesOption = Annotated[Path | None, typer.Option("--names", help="File of display names: label, tab, name.")]
+HeaderOption = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether a text file starts with a header [default: detected]."),
+]
+SplitSeedOption = Annotated[int, typer.Option("--split-seed", help="Seed for splitting a single file.")]
+LeakOption = Annotated[
+    bool, typer.Option("--allow-inverse-leak", help="Let a fact and its mirror image fall into different splits.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of tables for people.")]
+
+
+def open_data(
+    data: str, names: Path | None, header: bool | None, split_seed: int, allow_inverse_leak: bool, quiet: bool = False
+) -> Dataset:
+    """Read DATA and say, on standard error, what was assumed and found."""
+    settings = SplitSettings(seed=split_seed, allow_inverse_leak=allow_inverse_leak)
+    dataset = read(data, names=names, split=settings, header=header)
+    if not quiet:
+        console = Console(stderr=True, soft_wrap=True, highlight=False)
+        for note in dataset.notes:
+            console.print(f"note: {note}", style="dim", markup=False)
+    return dataset

@@ -1,0 +1,58 @@
+"""Evaluation results as tables for people."""
+
+from collections.abc import Mapping
+
+from rich.console import Group
+from rich.table import Table
+
+from kgcf.data.vocabulary import Vocabulary
+from kgcf.evaluation.metrics import SHORT_NAMES
+from kgcf.evaluation.results import Evaluation, Metrics
+
+_SHOWN = ("mrr", "mr", "hits@1", "hits@3", "hits@10", "amri")
+
+
+def evaluation_table(results: Mapping[str, Evaluation]) -> Table:
+    """One row per model, the headline numbers with their 95 % interval of MRR."""
+    first = next(iter(results.values())).protocol
+    title = f"{first['dataset']}, {first['split']}: {first['triples']:,} triples, both sides, filtered, realistic ties"
+    table = Table(title=title, title_justify="left", title_style="bold")
+    table.add_column("model")
+    for name in ("MRR", "95 % interval", "MR", "H@1", "H@3", "H@10", "AMRI"):
+        table.add_column(name, justify="right")
+    for model, result in results.items():
+        values = [_cell(name, result[name]) for name in _SHOWN]
+        interval = result.intervals["mrr"]
+        values.insert(1, f"{interval.low:.3f} – {interval.high:.3f}")
+        table.add_row(model, *values)
+    return table
+
+
+def breakdown_tables(result: Evaluation, relations: Vocabulary, most: int = 15) -> Group:
+    """Tie policies and sides, relation categories, and the relations with most queries."""
+    by_side = Table(title="by side and tie policy", title_justify="left")
+    by_category = Table(title="by relation category (realistic)", title_justify="left")
+    shown = sorted(result.per_relation.items(), key=lambda item: -item[1]["both"]["count"])
+    more = f", {most} of {len(shown)} by number of queries" if len(shown) > most else ""
+    by_relation = Table(title=f"by relation (realistic{more})", title_justify="left")
+    for table, first in ((by_side, "side"), (by_category, "category"), (by_relation, "relation")):
+        table.add_column(first)
+        for name in ("queries", *_SHOWN):
+            table.add_column(name, justify="right")
+    for side, policies in result.metrics.items():
+        for policy, metrics in policies.items():
+            by_side.add_row(f"{side}, {policy}", *_row(metrics))
+    for category, sides in result.per_category.items():
+        for side, metrics in sides.items():
+            by_category.add_row(f"{category}, {side}", *_row(metrics))
+    for label, sides in shown[:most]:
+        by_relation.add_row(relations.display(relations.id(label)), *_row(sides["both"]))
+    return Group(by_side, by_category, by_relation)
+
+
+def _row(metrics: Metrics) -> list[str]:
+    return [f"{metrics['count']:,.0f}"] + [_cell(name, metrics[SHORT_NAMES[name]]) for name in _SHOWN]
+
+
+def _cell(name: str, value: float) -> str:
+    return f"{value:,.1f}" if name == "mr" else f"{value:.3f}"

@@ -1,0 +1,44 @@
+"""Benchmark tests run where the benchmark files are; elsewhere they are skipped, counted, or fail on demand."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from kgcf.data import registry
+
+settings.register_profile("kgcf", deadline=None, derandomize=True)
+settings.load_profile("kgcf")
+
+REQUIRED = os.environ.get("KGCF_REQUIRE_BENCHMARKS") == "1"
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Skip tests marked `benchmark` when their files are not at hand."""
+    if REQUIRED or registry.at_hand():
+        return
+    reason = "benchmark files not at hand: set KGCF_DATA to the folder that has them"
+    for item in items:
+        if item.get_closest_marker("benchmark"):
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many benchmark tests were skipped, so that nobody mistakes a skip for a pass."""
+    skipped = [r for r in terminalreporter.stats.get("skipped", []) if "benchmark files" in str(r.longrepr)]
+    terminalreporter.write_line(f"benchmark tests skipped for want of files: {len(skipped)}")
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+    """Write a file below the test's own folder and return its path."""
+
+    def writing(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return writing

@@ -1,0 +1,46 @@
+"""Labels and display names are interchangeable; unknown and ambiguous ones get a sentence."""
+
+import pytest
+
+from kgcf.data.vocabulary import Vocabulary
+from kgcf.errors import UnknownNameError
+
+
+@pytest.fixture
+def countries() -> Vocabulary:
+    return Vocabulary(["Q45", "Q29", "Q142", "Q1", "Q2"]).with_names(
+        {"Q45": "Portugal", "Q29": "Spain", "Q142": "France", "Q1": "Georgia", "Q2": "Georgia", "Q9": "Nowhere"}
+    )
+
+
+def test_labels_and_names_lead_to_the_same_id(countries: Vocabulary) -> None:
+    assert countries.id("Q29") == countries.id("Spain") == countries.id("spain") == 1
+    assert countries.ids(["France", "Q45"]).tolist() == [2, 0]
+    assert [countries.display(i) for i in range(2)] == ["Portugal", "Spain"]
+    assert countries.label(0) == "Q45"
+    assert "Q9" not in countries.names
+
+
+def test_a_label_without_a_name_displays_itself() -> None:
+    assert Vocabulary(["a", "b"]).display(1) == "b"
+
+
+def test_unknown_names_get_suggestions(countries: Vocabulary) -> None:
+    with pytest.raises(UnknownNameError, match=r"no entity called 'Portugla'. Did you mean 'Portugal'"):
+        countries.id("Portugla", "entity")
+
+
+def test_ambiguous_names_list_their_labels(countries: Vocabulary) -> None:
+    with pytest.raises(UnknownNameError, match="'Georgia' is ambiguous: it names Q1, Q2"):
+        countries.id("Georgia", "entity")
+
+
+def test_exact_label_wins_over_another_entitys_name() -> None:
+    vocabulary = Vocabulary(["a", "b"], {"a": "b"})
+    assert vocabulary.id("b") == 1
+
+
+def test_equality_is_by_labels() -> None:
+    assert Vocabulary(["a", "b"]) == Vocabulary(["a", "b"], {"a": "x"})
+    assert Vocabulary(["a", "b"]) != Vocabulary(["b", "a"])
+    assert Vocabulary.numbered(3).labels() == ["0", "1", "2"]
