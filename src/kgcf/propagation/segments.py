@@ -28,7 +28,8 @@ class Segments:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
                 ones = torch.ones(len(targets), dtype=dtype)
-                selection = torch.sparse_csr_tensor(offsets, columns, ones, (len(lengths), len(targets)))
+                shape = (len(lengths), len(targets))
+                selection = torch.sparse_csr_tensor(offsets, columns, ones, shape, check_invariants=True)
         return cls(offsets, targets, lengths, selection)
 
 
