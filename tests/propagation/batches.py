@@ -1,5 +1,6 @@
 """Batches of queries on random graphs, and the dense answer to compare with."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,7 +75,7 @@ def of_candidates(values: Tensor, batch: Batch) -> Tensor:
     return values[torch.arange(len(batch.heads))[:, None], torch.from_numpy(batch.candidates)]
 
 
-def gradients(value: Tensor, parameters: list[Tensor], seed: int = 0) -> list[Tensor]:
+def gradients(value: Tensor, parameters: Sequence[Tensor], seed: int = 0) -> list[Tensor]:
     """Gradients of a random combination of the values, zeros where a parameter has no part in them."""
     factors = torch.randn(value.shape, dtype=value.dtype, generator=torch.Generator().manual_seed(seed))
     if not value.requires_grad:
@@ -83,6 +84,10 @@ def gradients(value: Tensor, parameters: list[Tensor], seed: int = 0) -> list[Te
     return [torch.zeros_like(p) if g is None else g for p, g in zip(parameters, found, strict=True)]
 
 
-def assert_all_close(found: list[Tensor], expected: list[Tensor], tolerance: float = 1e-10) -> None:
+def assert_exact(found: Tensor, expected: Tensor) -> None:
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+
+
+def assert_all_close(found: list[Tensor], expected: list[Tensor]) -> None:
     for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)
+        assert_exact(one, other)

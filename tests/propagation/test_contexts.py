@@ -42,9 +42,11 @@ def test_rows_are_shared_by_the_queries_that_hide_nothing_of_an_entity() -> None
     assert len(hiding) <= 4 + 4  # two queries hide one triple each: two ends each
 
 
-def test_all_contexts_are_in_the_order_of_the_entities() -> None:
-    graph = random_graph(2, relation_count=3)
+def test_all_contexts_hold_each_distinct_histogram_once() -> None:
+    graph = random_graph(2, entity_count=30, relation_count=3)
     contexts = all_contexts(graph)
+    distinct = {tuple(count_by_hand(graph, None, 0, entity)) for entity in range(30)}
+    assert len(contexts) == len(distinct) < 30
     table = contexts.dense(torch.zeros(1, dtype=torch.float64))
     for entity in range(graph.entity_count):
         expected = torch.tensor(count_by_hand(graph, None, 0, entity), dtype=torch.float64)

@@ -47,7 +47,7 @@ def layer_slots(edges: list[Edge], head: int, candidates: set[int], layers: int)
 
 
 def slots_of(layer: LayerPlan, query: int) -> list[int]:
-    return layer.entities[layer.slot_offsets[query] : layer.slot_offsets[query + 1]].tolist()
+    return list(map(int, layer.entities[layer.slot_offsets[query] : layer.slot_offsets[query + 1]]))
 
 
 def edges_of(plan: Plan, depth: int, query: int) -> Counter[Edge]:

@@ -12,14 +12,23 @@ from kgcf.encoder import Encoder
 from kgcf.propagation.contexts import all_contexts
 from kgcf.propagation.parallel import Workers, split_evenly
 from kgcf.propagation.plan import Planner
+from kgcf.propagation.ranking import score_all
 from kgcf.propagation.reference import score_densely
-from kgcf.propagation.scores import score_all, score_candidates
+from kgcf.propagation.scores import score_candidates
 
-from .batches import Batch, assert_all_close, dense_logits, dense_states, gradients, of_candidates, random_batch
+from .batches import (
+    Batch,
+    assert_all_close,
+    assert_exact,
+    dense_logits,
+    dense_states,
+    gradients,
+    of_candidates,
+    random_batch,
+)
 from .random_graphs import random_graph, random_model
 
 CONTEXTS = ["none", "unreached", "decoder", "layers"]
-EXACT = {"rtol": 1e-10, "atol": 1e-10}
 
 
 def graph_and_batch(seed: int, remove: str = "pair") -> tuple[KnowledgeGraph, Batch]:
@@ -50,7 +59,7 @@ def test_candidate_scores_and_gradients_equal_the_dense_ones(context: str, treat
         expected = of_candidates(dense_logits(encoder, decoder, graph, batch, everybody), batch)
         treated = None if everybody is None else of_candidates(everybody, batch)
         found = sparse_logits(encoder, decoder, graph, batch, treated)
-        torch.testing.assert_close(found, expected, **EXACT)
+        assert_exact(found, expected)
         parameters = [*encoder.parameters(), *decoder.parameters()]
         assert_all_close(gradients(found, parameters), gradients(expected, parameters))
 
@@ -66,8 +75,9 @@ def test_ranking_scores_equal_the_dense_ones(context: str, treatment: bool, remo
     flags = None if treated is None else torch.from_numpy(treated)
     expected = rank_reached_first(score_densely(decoder, dense, flags), dense.reached)
     plan = Planner(graph, 3).plan(batch.heads, batch.relations, None, batch.hidden)
-    for contexts in (None, all_contexts(graph)):
-        torch.testing.assert_close(score_all(encoder, decoder, plan, treated, contexts), expected, **EXACT)
+    for contexts, compiled in ((None, True), (all_contexts(graph), True), (None, False)):
+        found = score_all(encoder, decoder, plan, treated, contexts, compiled)
+        assert_exact(found, expected)
 
 
 @pytest.mark.parametrize("context", CONTEXTS)
@@ -85,9 +95,9 @@ def test_training_scores_equal_ranking_scores_on_a_graph_without_the_hidden_set(
         reached = torch.zeros(20, dtype=torch.bool)
         reached[torch.from_numpy(plan.layers[-1].entities.astype(np.int64))] = True
         mine, seen = found[query], reached[entities]
-        torch.testing.assert_close(mine[seen], scores[entities][seen], **EXACT)
+        assert_exact(mine[seen], scores[entities][seen])
         rest = (mine - scores[entities])[~seen]
-        torch.testing.assert_close(rest - rest[:1], torch.zeros_like(rest), **EXACT)
+        assert_exact(rest - rest[:1], torch.zeros_like(rest))
 
 
 @pytest.mark.parametrize("context", ["unreached", "layers"])
@@ -97,9 +107,9 @@ def test_neither_the_batch_nor_the_meeting_depth_matters(context: str) -> None:
     whole = sparse_logits(encoder, decoder, graph, batch)
     for query in range(len(batch.heads)):
         alone = sparse_logits(encoder, decoder, graph, batch.take(slice(query, query + 1)))
-        torch.testing.assert_close(alone[0], whole[query], **EXACT)
+        assert_exact(alone[0], whole[query])
     for meeting in range(4):
-        torch.testing.assert_close(sparse_logits(encoder, decoder, graph, batch, meeting=meeting), whole, **EXACT)
+        assert_exact(sparse_logits(encoder, decoder, graph, batch, meeting=meeting), whole)
 
 
 def test_threads_change_nothing() -> None:
@@ -140,12 +150,10 @@ def test_relabelling_entities_permutes_the_scores() -> None:
         batch.candidates,
         hide_triples(graph, batch.heads, batch.relations, tails),
     )
-    torch.testing.assert_close(
-        sparse_logits(encoder, decoder, renamed, twin), sparse_logits(encoder, decoder, graph, original), **EXACT
-    )
+    assert_exact(sparse_logits(encoder, decoder, renamed, twin), sparse_logits(encoder, decoder, graph, original))
     plan = Planner(renamed, 3).plan(twin.heads, twin.relations, None, hide_nothing(6))
     ranked = score_all(encoder, decoder, Planner(graph, 3).plan(batch.heads, batch.relations, None))
-    torch.testing.assert_close(score_all(encoder, decoder, plan)[:, names], ranked, **EXACT)
+    assert_exact(score_all(encoder, decoder, plan)[:, names], ranked)
 
 
 def _ends(
