@@ -143,5 +143,5 @@ def test_bad_state_dicts_are_refused_with_a_sentence(change: dict[str, Tensor | 
 
 def test_a_state_dict_without_layers_is_refused() -> None:
     state = {name: value for name, value in made_up().items() if not name.startswith("layers.")}
-    with pytest.raises(StorageError, match="lacks 'layers.0.relation.weight', 'layers.0.linear.weight'"):
+    with pytest.raises(StorageError, match=r"lacks 'layers\.0\.relation\.weight', 'layers.0.linear.weight'"):
         take_published(state)

@@ -30,8 +30,9 @@ def dense_logits(
     treated: Tensor | None = None,
     semantics: Semantics = "grounded",
     edge_weights: Tensor | None = None,
+    block_size: int = 5,
 ) -> Tensor:
-    edges = DenseEdges.build(graph, encoder.query.weight)
+    edges = DenseEdges.build(graph, encoder.query.weight, block_size)
     heads, relations = torch.tensor(HEADS), torch.tensor(RELATIONS)
     result = propagate_densely(encoder, edges, heads, relations, hidden, semantics, edge_weights)
     return score_densely(decoder, result, treated)
@@ -164,6 +165,46 @@ def test_hiding_equals_rebuilding_without(semantics: Semantics, context: str) ->
                 rebuilt = graph.without(graph.triples[hidden.of(b)])
                 alone = dense_logits(encoder, decoder, rebuilt, semantics=semantics)
                 torch.testing.assert_close(together[b], alone[b], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("message", ["distmult", "transe"])
+def test_the_size_of_blocks_does_not_matter(message: str) -> None:
+    graph = random_graph(2, 30, 3, 60, weighted=True)
+    encoder, decoder = random_model(2, 3, message=message, context="layers")
+    hidden = hide_some(graph)
+    whole = dense_logits(encoder, decoder, graph, hidden, block_size=1000)
+    wanted: list[Tensor] = list(encoder.parameters())
+    expected = gradients(whole, wanted)
+    for size in (1, 2, 7, 40):
+        parts = dense_logits(encoder, decoder, graph, hidden, block_size=size)
+        torch.testing.assert_close(parts, whole, rtol=1e-12, atol=1e-12)
+        for one, other in zip(gradients(parts, wanted), expected, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
+
+
+def test_blocks_are_bounded_and_complete() -> None:
+    graph = random_graph(4, 40, 2, 80)
+    edges = DenseEdges.build(graph, torch.zeros(1), block_size=6)
+    assert [b.entities.start for b in edges.blocks] == [0] + [b.entities.stop for b in edges.blocks[:-1]]
+    assert edges.blocks[-1].entities.stop == 40
+    for block in edges.blocks:
+        entities = range(40)[block.entities]
+        assert block.edges == slice(graph.offsets[entities[0]], graph.offsets[entities[-1] + 1])
+        assert len(entities) <= 6
+        assert len(block.sources) <= 6 or len(entities) == 1
+    assert len(edges.blocks) > 10
+
+
+def test_one_parameter_may_be_trained_alone() -> None:
+    graph = random_graph(2)
+    encoder, decoder = random_model(2)
+    for parameter in encoder.parameters():
+        parameter.requires_grad_(False)
+    bias = encoder.steps()[0].linear.bias.requires_grad_()
+    free, _ = random_model(2)
+    found = gradients(dense_logits(encoder, decoder, graph), [bias])
+    expected = gradients(dense_logits(free, decoder, graph), [free.steps()[0].linear.bias])
+    torch.testing.assert_close(found, expected)
 
 
 def test_relabelling_entities_permutes_the_scores() -> None:

@@ -15,6 +15,7 @@ from kgcf.data.hidden import HiddenTriples, hide_nothing
 from kgcf.decoder import Decoder
 from kgcf.encoder import SMALLEST_VARIANCE, Encoder, EncoderLayer, Message
 from kgcf.errors import SettingsError
+from kgcf.propagation.blockwise import Block, LayerInputs, advance, cut_blocks
 from kgcf.propagation.segments import Segments, segment_extreme, segment_sum
 
 Semantics = Literal["grounded", "nbfnet"]
@@ -34,18 +35,21 @@ class DenseEdges:
     relations: Tensor  # [2E]
     weights: Tensor | None  # [2E] or None: all ones
     positions: Tensor  # [2E] where triple e (at e) and its inverse (at e + E) lie
+    blocks: list[Block]
 
     @classmethod
-    def build(cls, graph: KnowledgeGraph, like: Tensor) -> "DenseEdges":
-        """The graph's edges on the device and in the precision of a tensor."""
+    def build(cls, graph: KnowledgeGraph, like: Tensor, block_size: int = 4096) -> "DenseEdges":
+        """The graph's edges on the device and in the precision of a tensor, to be worked on in blocks."""
+        device = like.device
         positions = torch.empty(graph.edge_count, dtype=torch.int64)
         positions[torch.from_numpy(graph.edge_triples.astype("int64"))] = torch.arange(graph.edge_count)
-        sources = torch.from_numpy(graph.edge_tails.astype("int64"))
-        relations = torch.from_numpy(graph.inverse(graph.edge_relations).astype("int64"))
+        sources = torch.from_numpy(graph.edge_tails.astype("int64")).to(device)
+        relations = torch.from_numpy(graph.inverse(graph.edge_relations).astype("int64")).to(device)
         weights = None if graph.weights is None else torch.from_numpy(graph.edge_weights.copy()).to(like)
-        segments = Segments.build(torch.from_numpy(graph.offsets.copy()).to(like.device), like.dtype)
-        device = like.device
-        return cls(graph, segments, sources.to(device), relations.to(device), weights, positions.to(device))
+        offsets = torch.from_numpy(graph.offsets.copy()).to(device)
+        blocks = cut_blocks(offsets, sources, relations, like.dtype, block_size)
+        segments = Segments.build(offsets, like.dtype)
+        return cls(graph, segments, sources, relations, weights, positions.to(device), blocks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +66,9 @@ class DenseStates:
 class _Visible:
     """What a batch of queries sees of the graph, the hidden sets taken out."""
 
-    heads: Tensor  # [B]
     hidden_edges: Tensor  # [H] edges
     hidden_queries: Tensor  # [H] the query that must not see them
+    hidden_at_heads: dict[int, Tensor]  # by a block's first entity: [·, 3] (edge, query, head) that enter a head
     degrees: Tensor  # [N, B] visible edges that enter
     scale: Tensor  # [N, B] log-degree over its mean
     coefficients: Tensor | None  # [2E, B] weight of every message, 0 where it is hidden; None: all ones
@@ -97,10 +101,10 @@ def propagate_densely(
     states = boundary
     for depth, layer in enumerate(encoder.steps()):
         extra = None if edge_weights is None else edge_weights[depth].T  # [2E, B]
-        silent = ~reached if semantics == "grounded" else None
-        messages = _send(layer, edges, visible, states, q, silent, extra)
-        statistics = _aggregate(layer, edges, visible, messages, boundary)
-        states = _update(layer, visible, states, statistics, histograms)
+        silent = ~reached if semantics == "grounded" and encoder.settings.message == "transe" else None
+        coefficients = _weigh(edges, visible, silent, extra)
+        step = _LayerStep(layer, visible, histograms)
+        states = advance(edges.blocks, step, states, boundary, _vectors(layer, q), coefficients, step.parameters())
         if semantics == "grounded":
             reached = _spread(edges, visible, reached)
             states = torch.where(reached.unsqueeze(2), states, 0)
@@ -150,7 +154,17 @@ def _look(edges: DenseEdges, heads: Tensor, hidden: HiddenTriples, like: Tensor)
         weights = edges.weights if edges.weights is not None else like.new_ones(edges.graph.edge_count)
         coefficients = weights.unsqueeze(1).repeat(1, len(heads))  # [2E, B]
         coefficients[hidden_edges, hidden_queries] = 0
-    return _Visible(heads, hidden_edges, hidden_queries, degrees, scale, coefficients)
+    at_heads = _group_by_block(edges, heads, hidden_edges, hidden_queries)
+    return _Visible(hidden_edges, hidden_queries, at_heads, degrees, scale, coefficients)
+
+
+def _group_by_block(edges: DenseEdges, heads: Tensor, hidden_edges: Tensor, queries: Tensor) -> dict[int, Tensor]:
+    """The hidden edges that enter their query's own head, by the first entity of their block."""
+    at_head = edges.segments.targets[hidden_edges] == heads[queries]
+    rows = torch.stack([hidden_edges, queries, heads[queries]], 1)[at_head]  # [·, 3]
+    starts = torch.tensor([block.entities.start for block in edges.blocks], device=heads.device)
+    owners = torch.searchsorted(starts, rows[:, 2].contiguous(), right=True) - 1
+    return {int(starts[i]): rows[owners == i] for i in set(owners.tolist())}
 
 
 def _spread(edges: DenseEdges, visible: _Visible, reached: Tensor) -> Tensor:
@@ -160,67 +174,80 @@ def _spread(edges: DenseEdges, visible: _Visible, reached: Tensor) -> Tensor:
     return reached | (segment_sum(arriving.float(), edges.segments) > 0)
 
 
-def _aggregate(layer: EncoderLayer, edges: DenseEdges, visible: _Visible, messages: Tensor, boundary: Tensor) -> Tensor:
-    """[N, B, A, D] the statistics of the messages [2E, B, D]; the boundary [N, B, D] counts as one more message."""
-    how, parts = layer.settings.aggregate, []
-    count = visible.degrees.unsqueeze(2) + 1  # [N, B, 1]
-    if how in ("sum", "mean", "pna"):
-        total = segment_sum(messages, edges.segments) + boundary
-        parts.append(total if how == "sum" else total / count)
-    if how in ("max", "min", "pna"):
-        compared = _hide_at_heads(edges, visible, messages, boundary)
-        for largest in [True, False] if how == "pna" else [how == "max"]:
-            parts.append(segment_extreme(compared, boundary, edges.segments, largest))
-    if how == "pna":
-        square = (segment_sum(messages.square(), edges.segments) + boundary.square()) / count
-        parts.append((square - parts[0].square()).clamp(min=SMALLEST_VARIANCE).sqrt())
-    return torch.stack(parts, dim=2)
-
-
-def _send(
-    layer: EncoderLayer,
-    edges: DenseEdges,
-    visible: _Visible,
-    states: Tensor,
-    q: Tensor,
-    silent: Tensor | None,
-    extra: Tensor | None,
-) -> Tensor:
-    """[2E, B, D] every edge's weighted message; zero where the edge is hidden or the sender is silent [N, B]."""
-    kind, coefficients = layer.settings.message, visible.coefficients
-    vectors = layer.relation_vectors(q)
-    vectors = vectors.transpose(0, 1) if vectors.dim() == 3 else vectors.unsqueeze(1)  # [2R, B or 1, D]
-    messages = make_messages(kind, states[edges.sources], vectors[edges.relations])
-    if silent is not None and kind == "transe":  # the other messages of a zero state are zero by themselves
-        messages = torch.where(silent[edges.sources].unsqueeze(2), 0, messages)
+def _weigh(edges: DenseEdges, visible: _Visible, silent: Tensor | None, extra: Tensor | None) -> Tensor | None:
+    """[2E, B] what every message is multiplied by: nothing of a silent sender [N, B]; None: all by one."""
+    weights = visible.coefficients
     if extra is not None:
-        coefficients = extra if coefficients is None else coefficients * extra
-    return messages if coefficients is None else messages * coefficients.unsqueeze(2)
+        weights = extra if weights is None else weights * extra
+    if silent is None:
+        return weights
+    mute = silent[edges.sources]
+    return (~mute).to(visible.scale) if weights is None else torch.where(mute, 0, weights)
 
 
-def _hide_at_heads(edges: DenseEdges, visible: _Visible, messages: Tensor, boundary: Tensor) -> Tensor:
-    """[2E, B, D] messages among which a hidden one can be neither the largest nor the smallest.
-
-    A hidden message is a zero. Where the boundary is zero this is one of the values anyway; at the heads, where
-    it is not, the hidden messages become the boundary itself.
-    """
-    at_head = edges.segments.targets[visible.hidden_edges] == visible.heads[visible.hidden_queries]
-    place = (visible.hidden_edges[at_head], visible.hidden_queries[at_head])
-    if not len(place[0]):
-        return messages
-    return messages.index_put(place, boundary[visible.heads[place[1]], place[1]].detach())
+def _vectors(layer: EncoderLayer, q: Tensor) -> Tensor:
+    """[2R, B or 1, D] the layer's relation vectors for queries [B, D]."""
+    vectors = layer.relation_vectors(q)
+    return vectors.transpose(0, 1) if vectors.dim() == 3 else vectors.unsqueeze(1)
 
 
-def _update(
-    layer: EncoderLayer, visible: _Visible, states: Tensor, statistics: Tensor, histograms: Tensor | None
-) -> Tensor:
-    """[N, B, D] the layer's update of every entity and query."""
-    shape = states.shape
-    context = None
-    if layer.context_linear is not None and histograms is not None:
-        context = layer.project_context(histograms).expand(shape).flatten(0, 1)  # [N, B, D] → [N·B, D]
-    updated = layer.update(states.flatten(0, 1), statistics.flatten(0, 1), visible.scale.flatten(), context)
-    return updated.view(shape)
+@dataclass(frozen=True, eq=False)
+class _LayerStep:
+    """A layer's work on one block of entities: messages, statistics, update."""
+
+    layer: EncoderLayer
+    visible: _Visible
+    histograms: Tensor | None
+
+    def parameters(self) -> list[Tensor]:
+        """What `__call__` reads of the layer; relation vectors come as an input."""
+        layer = self.layer
+        linear = [layer.linear.weight, layer.linear.bias]
+        norm = [] if layer.layer_norm is None else [layer.layer_norm.weight, layer.layer_norm.bias]
+        return [*linear, *norm, *([] if layer.context_linear is None else [layer.context_linear.weight])]
+
+    def __call__(self, block: Block, inputs: LayerInputs) -> Tensor:
+        """[V, B, D] the next states of the block's entities."""
+        shape = inputs.own.shape  # V, B, D
+        vectors = inputs.vectors.index_select(0, block.relations)
+        messages = make_messages(self.layer.settings.message, inputs.sent, vectors)  # [C, B, D]
+        if inputs.coefficients is not None:
+            messages = messages * inputs.coefficients.unsqueeze(2)
+        statistics = self._aggregate(block, messages, inputs.boundary)
+        context = None
+        if self.layer.context_linear is not None and self.histograms is not None:
+            context = self.layer.project_context(self.histograms[block.entities]).expand(shape).flatten(0, 1)
+        scale = self.visible.scale[block.entities].flatten()  # [V, B] → [V·B]
+        return self.layer.update(inputs.own.flatten(0, 1), statistics.flatten(0, 1), scale, context).view(shape)
+
+    def _aggregate(self, block: Block, messages: Tensor, boundary: Tensor) -> Tensor:
+        """[V, B, A, D] the statistics of the messages [C, B, D]; the boundary [V, B, D] counts as one more message."""
+        how, parts = self.layer.settings.aggregate, []
+        count = self.visible.degrees[block.entities].unsqueeze(2) + 1  # [V, B, 1]
+        if how in ("sum", "mean", "pna"):
+            total = segment_sum(messages, block.segments) + boundary
+            parts.append(total if how == "sum" else total / count)
+        if how in ("max", "min", "pna"):
+            compared = self._hide_at_heads(block, messages, boundary)
+            for largest in [True, False] if how == "pna" else [how == "max"]:
+                parts.append(segment_extreme(compared, boundary, block.segments, largest))
+        if how == "pna":
+            square = (segment_sum(messages.square(), block.segments) + boundary.square()) / count
+            parts.append((square - parts[0].square()).clamp(min=SMALLEST_VARIANCE).sqrt())
+        return torch.stack(parts, dim=2)
+
+    def _hide_at_heads(self, block: Block, messages: Tensor, boundary: Tensor) -> Tensor:
+        """[C, B, D] messages among which a hidden one can be neither the largest nor the smallest.
+
+        A hidden message is a zero. Where the boundary is zero this is one of the values anyway; at the heads,
+        where it is not, the hidden messages become the boundary itself.
+        """
+        places = self.visible.hidden_at_heads.get(block.entities.start)
+        if places is None:
+            return messages
+        edges, queries, heads = places.unbind(1)
+        values = boundary[heads - block.entities.start, queries].detach()
+        return messages.index_put((edges - block.edges.start, queries), values)
 
 
 def _histograms(edges: DenseEdges, visible: _Visible, like: Tensor) -> Tensor:
@@ -232,7 +259,7 @@ def _histograms(edges: DenseEdges, visible: _Visible, like: Tensor) -> Tensor:
     counts = counts.view(graph.entity_count, 1, -1)  # [N·2R] → [N, 1, 2R]
     degrees = visible.degrees
     if len(visible.hidden_edges):
-        counts = counts.repeat(1, len(visible.heads), 1)
+        counts = counts.repeat(1, degrees.shape[1], 1)
         rows, columns = edges.segments.targets[visible.hidden_edges], leaving[visible.hidden_edges]
         minus_one = like.new_full((len(rows),), -1.0)
         counts.index_put_((rows, visible.hidden_queries, columns), minus_one, accumulate=True)

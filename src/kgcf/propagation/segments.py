@@ -15,6 +15,7 @@ class Segments:
     offsets: Tensor  # [N + 1]
     targets: Tensor  # [E]
     lengths: Tensor  # [N]
+    empty: Tensor | None  # [·] targets without an edge; None: there are none
     selection: Tensor | None  # [N, E] the ones of every row's edges, a compressed matrix; None off the CPU
 
     @classmethod
@@ -22,6 +23,7 @@ class Segments:
         """Index the segments, for values of a dtype on the device of the offsets."""
         lengths = offsets.diff()
         targets = torch.repeat_interleave(lengths)
+        empty = (lengths == 0).nonzero().squeeze(1)
         selection = None
         if offsets.device.type == "cpu":
             columns = torch.arange(len(targets))
@@ -30,7 +32,7 @@ class Segments:
                 ones = torch.ones(len(targets), dtype=dtype)
                 shape = (len(lengths), len(targets))
                 selection = torch.sparse_csr_tensor(offsets, columns, ones, shape, check_invariants=True)
-        return cls(offsets, targets, lengths, selection)
+        return cls(offsets, targets, lengths, empty if len(empty) else None, selection)
 
 
 def segment_sum(values: Tensor, segments: Segments) -> Tensor:
@@ -55,8 +57,8 @@ class _SegmentExtreme(torch.autograd.Function):
     def forward(ctx: FunctionCtx, values: Tensor, boundary: Tensor, segments: Segments, largest: bool) -> Tensor:
         inner = _reduce(values.flatten(1), segments, largest).view(boundary.shape)
         result = torch.maximum(inner, boundary) if largest else torch.minimum(inner, boundary)
-        empty = segments.lengths == 0
-        result[empty] = boundary[empty]
+        if segments.empty is not None:
+            result[segments.empty] = boundary[segments.empty]
         ctx.save_for_backward(values, boundary, result, segments.targets)
         return result
 
@@ -65,8 +67,9 @@ class _SegmentExtreme(torch.autograd.Function):
         values, boundary, result, targets = ctx.saved_tensors  # type: ignore[attr-defined]
         (gradient,) = gradients
         owned = result == boundary
-        inner = torch.where(owned, 0, gradient)[targets]
-        return torch.where(values == result[targets], inner, 0), torch.where(owned, gradient, 0), None, None
+        to_values = gradient.masked_fill(owned, 0).index_select(0, targets)
+        to_values.mul_(values == result.index_select(0, targets))
+        return to_values, gradient.masked_fill(~owned, 0), None, None
 
 
 def _reduce(values: Tensor, segments: Segments, largest: bool) -> Tensor:
