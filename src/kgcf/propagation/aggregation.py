@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from kgcf.encoder import EncoderSettings
 from kgcf.propagation.kernels import pna_backward, pna_forward
-from kgcf.propagation.messages import KINDS, Wiring
+from kgcf.propagation.messages import KINDS, Tables, Wiring
 from kgcf.propagation.plan import LayerPlan
 from kgcf.propagation.simd import VECTOR_BYTES, Floats
 from kgcf.propagation.single_kernels import extreme_backward, extreme_forward, sum_backward, sum_forward
@@ -51,41 +51,42 @@ def _pad(tensor: Tensor, halves: int, missing: int) -> Tensor:
     return functional.pad(tensor.view(len(tensor), halves, -1), (0, missing)).flatten(1)  # [·, 2, D/2] → [·, D]
 
 
-def run_forward(
-    settings: EncoderSettings, wiring: Wiring, x: Floats, relations: Floats, q: Floats, weights: Floats | None
-) -> Floats:
+def run_forward(settings: EncoderSettings, wiring: Wiring, inputs: Tables, weights: Floats | None) -> Floats:
     """[S, A, D] the statistics, freshly computed."""
-    kind = KINDS[settings.message]
-    statistics = np.empty((len(wiring.degrees), settings.statistics, x.shape[1]), x.dtype)
-    match settings.aggregate:
+    kind, how = KINDS[settings.message], settings.aggregate
+    statistics = np.empty((len(wiring.degrees), settings.statistics, inputs.x.shape[1]), inputs.x.dtype)
+    match how:
         case "pna":
-            pna_forward(kind, wiring, x, relations, q, weights, statistics)
+            pna_forward(kind, wiring, inputs, weights, statistics)
         case "sum" | "mean":
-            sum_forward(kind, wiring, x, relations, q, weights, settings.aggregate == "mean", statistics)
+            sum_forward(kind, wiring, inputs, weights, how == "mean", statistics)
         case "max" | "min":
-            sign = 1.0 if settings.aggregate == "max" else -1.0
-            extreme_forward(kind, wiring, x, relations, q, weights, sign, statistics)
+            extreme_forward(kind, wiring, inputs, weights, 1.0 if how == "max" else -1.0, statistics)
     return statistics
 
 
 def run_backward(
     settings: EncoderSettings,
     wiring: Wiring,
-    inputs: tuple[Floats, Floats, Floats, Floats | None],  # x, relations, q, weights
+    inputs: Tables,
+    weights: Floats | None,
     statistics: Floats,
     gradient: Floats,
-    sums: tuple[Floats, Floats, Floats, Floats | None],  # gradients of the inputs, added to
-) -> None:
-    """Add the gradients of states, relation vectors, queries and weights to `sums`."""
-    kind = KINDS[settings.message]
-    x, relations, q, weights = inputs
-    match settings.aggregate:
+    weighted: bool,
+) -> tuple[list[Tensor], Tensor | None]:
+    """Gradients of states, relation vectors and queries, and of the weights where these are wanted."""
+    kind, how = KINDS[settings.message], settings.aggregate
+    found = [torch.from_numpy(np.zeros_like(table)) for table in inputs]
+    sums = Tables(*(array_of(table) for table in found))
+    factors = np.zeros_like(weights) if weighted and weights is not None else None
+    match how:
         case "pna":
-            pna_backward(kind, wiring, x, relations, q, weights, statistics, gradient, *sums)
+            pna_backward(kind, wiring, inputs, weights, statistics, gradient, sums, factors)
         case "sum" | "mean":
-            sum_backward(kind, wiring, x, relations, weights, settings.aggregate == "mean", gradient, *sums)
+            sum_backward(kind, wiring, inputs, weights, how == "mean", gradient, sums, factors)
         case "max" | "min":
-            extreme_backward(kind, wiring, x, relations, q, weights, statistics, gradient, *sums)
+            extreme_backward(kind, wiring, inputs, weights, statistics, gradient, sums, factors)
+    return found, None if factors is None else torch.from_numpy(factors)
 
 
 class _Aggregation(torch.autograd.Function):
@@ -101,8 +102,8 @@ class _Aggregation(torch.autograd.Function):
         q: Tensor,
         weights: Tensor | None,
     ) -> Tensor:
-        inputs = (array_of(x), array_of(relations), array_of(q), None if weights is None else array_of(weights))
-        statistics = torch.from_numpy(run_forward(settings, wiring, *inputs))
+        inputs = Tables(array_of(x), array_of(relations), array_of(q))
+        statistics = torch.from_numpy(run_forward(settings, wiring, inputs, optional_array(weights)))
         ctx.settings, ctx.wiring = settings, wiring  # type: ignore[attr-defined]
         ctx.save_for_backward(x, relations, q, weights, statistics)  # type: ignore[arg-type]
         return statistics
@@ -110,16 +111,14 @@ class _Aggregation(torch.autograd.Function):
     @staticmethod
     def backward(ctx: FunctionCtx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         x, relations, q, weights, statistics = ctx.saved_tensors  # type: ignore[attr-defined]
-        wanted = weights is not None and ctx.needs_input_grad[5]  # type: ignore[attr-defined]
-        sums = (x.new_zeros(x.shape), x.new_zeros(relations.shape), x.new_zeros(q.shape))
-        weight_sum = x.new_zeros(weights.shape) if wanted else None
-        run_backward(
+        sums, weight_sum = run_backward(
             ctx.settings,  # type: ignore[attr-defined]
             ctx.wiring,  # type: ignore[attr-defined]
-            (array_of(x), array_of(relations), array_of(q), None if weights is None else array_of(weights)),
+            Tables(array_of(x), array_of(relations), array_of(q)),
+            optional_array(weights),
             array_of(statistics),
             array_of(gradients[0]),
-            (*(array_of(part) for part in sums), None if weight_sum is None else array_of(weight_sum)),  # type: ignore[arg-type]
+            ctx.needs_input_grad[5],  # type: ignore[attr-defined]
         )
         return None, None, *sums, weight_sum
 
@@ -128,3 +127,8 @@ def array_of(tensor: Tensor) -> Floats:
     """The tensor's own memory as an array, contiguous."""
     array: Floats = tensor.detach().contiguous().numpy()
     return array
+
+
+def optional_array(tensor: Tensor | None) -> Floats | None:
+    """`array_of`, or nothing of nothing."""
+    return None if tensor is None else array_of(tensor)

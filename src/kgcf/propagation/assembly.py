@@ -88,6 +88,32 @@ def _find_rows(candidates: NDArray[np.int64], place: NDArray[np.int32], rows: ND
 
 
 @kernel
+def _list_layers(
+    graph: Adjacency,
+    hidden: NDArray[np.int32],
+    scratch: Scratch,
+    sizes: NDArray[np.int64],
+    slots: Slots,
+    edges: Edges,
+    slot_used: int,
+    edge_used: int,
+    edge_counts: NDArray[np.int64],
+) -> tuple[int, int, Slots, Edges]:
+    """Write one query's layers behind what the buffers hold; the last layer's slots stay in `place`."""
+    for layer in range(len(sizes)):
+        size = sizes[layer]
+        slots = _slots_with_room(slots, slot_used, size)
+        edges = _edges_with_room(edges, edge_used, _most_edges(graph, scratch.members[layer, :size]))
+        end = list_edges(graph, hidden, scratch, layer, size, slots, edges, slot_used, edge_used)
+        edge_counts[layer] = end - edge_used
+        slot_used, edge_used = slot_used + size, end
+        if layer > 0:
+            set_places(scratch, layer - 1, sizes[layer - 1], True)
+        set_places(scratch, layer, size, False)
+    return slot_used, edge_used, slots, edges
+
+
+@kernel
 def plan_queries(
     graph: Adjacency,
     ends: NDArray[np.int32],  # [E, 3] the graph's triples
@@ -98,43 +124,32 @@ def plan_queries(
     findings: Findings,
     limits: Limits,
     first: int,
-    layers: int,
     meeting: int,
     ranking: bool,
 ) -> tuple[int, Slots, Edges]:
     """Plan the queries from `first` on until the budget is full; where it stopped, and the buffers."""
     slot_used, edge_used = 0, 0
-    sizes = np.zeros(layers + 1, np.int64)
+    layers = findings.slot_counts.shape[1] - 1
     for b in range(first, len(questions.heads)):
         hidden = questions.hidden_triples[questions.hidden_offsets[b] : questions.hidden_offsets[b + 1]]
-        hidden_ends = ends[hidden]
-        heads, tails = hidden_ends[:, 0].copy(), hidden_ends[:, 2].copy()
+        heads, tails = ends[hidden, 0], ends[hidden, 2]
         mark_hidden(heads, tails, scratch.hidden_at, 1)
         findings.log_degrees[b] = log_degree_change(graph, heads, tails, scratch.hidden_at)
-        candidates = questions.candidates[b]
-        met = grow_cones(graph, hidden, scratch, questions.heads[b], candidates, layers, layers if ranking else meeting)
+        candidates, sizes = questions.candidates[b], findings.slot_counts[b]
+        met = grow_cones(graph, hidden, scratch, questions.heads[b], candidates, layers, meeting)
         findings.meetings[b] = met
         if ranking:
             select_everything(scratch, layers, sizes)
         else:
             select_members(graph, hidden, scratch, layers, met, sizes)
-        slot_end, edge_end = slot_used, edge_used
-        for layer in range(layers + 1):
-            size = sizes[layer]
-            slots = _slots_with_room(slots, slot_end, size)
-            edges = _edges_with_room(edges, edge_end, _most_edges(graph, scratch.members[layer, :size]))
-            end = list_edges(graph, hidden, scratch, layer, size, slots, edges, slot_end, edge_end)
-            findings.slot_counts[b, layer], findings.edge_counts[b, layer] = size, end - edge_end
-            slot_end, edge_end = slot_end + size, end
-            if layer > 0:
-                set_places(scratch, layer - 1, sizes[layer - 1], True)
-            set_places(scratch, layer, size, False)
+        slot_end, edge_end, slots, edges = _list_layers(
+            graph, hidden, scratch, sizes, slots, edges, slot_used, edge_used, findings.edge_counts[b]
+        )
         _find_rows(candidates, scratch.place, findings.rows[b])
         set_places(scratch, layers, sizes[layers], True)
         clear_cones(scratch, met, layers - met)
         mark_hidden(heads, tails, scratch.hidden_at, -1)
-        cost = slot_end * limits.slot_bytes + edge_end * limits.edge_bytes
-        if cost > limits.budget and b > first:
+        if slot_end * limits.slot_bytes + edge_end * limits.edge_bytes > limits.budget and b > first:
             return b, slots, edges
         slot_used, edge_used = slot_end, edge_end
     return len(questions.heads), slots, edges

@@ -11,12 +11,19 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from kgcf.encoder import SMALLEST_SCALE, EncoderLayer, EncoderSettings
-from kgcf.propagation.aggregation import array_of, run_backward, run_forward, wire
-from kgcf.propagation.messages import Wiring
+from kgcf.encoder import EncoderLayer, EncoderSettings
+from kgcf.propagation.aggregation import array_of, optional_array, run_backward, run_forward, wire
+from kgcf.propagation.messages import Tables, Wiring
 from kgcf.propagation.plan import LayerPlan
 from kgcf.propagation.simd import VECTOR_BYTES, Floats
-from kgcf.propagation.update_kernels import finish_backward, finish_forward, gather_own, scatter_own
+from kgcf.propagation.update_kernels import (
+    Norm,
+    add_parts,
+    finish_backward,
+    finish_forward,
+    gather_own,
+    scatter_own,
+)
 
 
 def can_fuse(settings: EncoderSettings, like: Tensor) -> bool:
@@ -81,10 +88,6 @@ def _unblock(settings: EncoderSettings, own: Tensor, stacked: Tensor) -> Tensor:
     return torch.cat([own, blocks], dim=1)
 
 
-def _optional(tensor: Tensor | None) -> Floats | None:
-    return None if tensor is None else array_of(tensor)
-
-
 class _Layer(torch.autograd.Function):
     """Aggregate, multiply, finish; and back."""
 
@@ -103,79 +106,56 @@ class _Layer(torch.autograd.Function):
         shift: Tensor | None,
     ) -> Tensor:
         settings = frame.settings
-        statistics = torch.from_numpy(
-            run_forward(settings, frame.wiring, array_of(x), array_of(vectors), array_of(q), _optional(weights))
-        ).flatten(1)  # [S, A, D] → [S, A·D]
+        inputs = Tables(array_of(x), array_of(vectors), array_of(q))
+        statistics = torch.from_numpy(run_forward(settings, frame.wiring, inputs, optional_array(weights))).flatten(1)
         own = x.new_empty(len(frame.previous), settings.width)
-        gather_own(array_of(x), frame.previous, array_of(own))
+        gather_own(inputs.x, frame.previous, array_of(own))
         own_weight, stacked = _blocks(settings, weight)
         mixed, parts = own @ own_weight.T, statistics @ stacked.T  # [S, D], [S, C·D]
+        norm = Norm(array_of(gain), array_of(shift), frame.epsilon) if gain is not None and shift is not None else None
+        rest = array_of(own) if settings.residual else None
         deviations, out = x.new_empty(len(own)), torch.empty_like(own)
-        finish_forward(
-            array_of(mixed),
-            array_of(parts),
-            frame.scales,
-            array_of(bias),
-            _optional(context),
-            _optional(gain),
-            _optional(shift),
-            frame.epsilon,
-            array_of(own) if settings.residual else None,
-            SMALLEST_SCALE,
-            array_of(deviations),
-            array_of(out),
-        )
-        ctx.frame = frame  # type: ignore[attr-defined]
-        inputs = (x, vectors, q, weights, context, weight, gain, shift)
-        ctx.save_for_backward(*inputs, statistics, own, mixed, deviations)  # type: ignore[arg-type]
+        add_parts(array_of(mixed), array_of(parts), frame.scales, array_of(bias), optional_array(context))
+        finish_forward(array_of(mixed), norm, rest, array_of(deviations), array_of(out))
+        ctx.frame, ctx.norm, ctx.context = frame, norm, context is not None  # type: ignore[attr-defined]
+        ctx.save_for_backward(x, vectors, q, weights, weight, statistics, own, mixed, deviations)  # type: ignore[arg-type]
         return out
 
     @staticmethod
     def backward(ctx: FunctionCtx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         frame: _Frame = ctx.frame  # type: ignore[attr-defined]
+        norm: Norm | None = ctx.norm  # type: ignore[attr-defined]
         settings = frame.settings
-        x, vectors, q, weights, context, weight, gain, shift, *rest = ctx.saved_tensors  # type: ignore[attr-defined]
-        statistics, own, mixed, deviations = rest
+        x, vectors, q, weights, weight, statistics, own, mixed, deviations = ctx.saved_tensors  # type: ignore[attr-defined]
         gradient = gradients[0].contiguous()
         own_weight, stacked = _blocks(settings, weight)
         parts = x.new_empty(len(own), len(stacked))  # [S, C·D]
-        sums = x.new_zeros(3, settings.width)
+        bias_sum, gain_sum, shift_sum = sums = x.new_zeros(3, settings.width)
         finish_backward(
             array_of(gradient),
             array_of(mixed),
-            frame.scales,
-            _optional(gain),
-            _optional(shift),
+            norm,
             array_of(deviations),
-            SMALLEST_SCALE,
+            frame.scales,
             array_of(parts),
-            *array_of(sums),
+            array_of(sums),
         )
         before = parts[:, : settings.width]  # [S, D] gradient of the sum before the norm
-        weight_gradient = _unblock(settings, before.T @ own, parts.T @ statistics)
+        weight_sum = _unblock(settings, before.T @ own, parts.T @ statistics)
+        inputs = Tables(array_of(x), array_of(vectors), array_of(q))
+        found, factor_sum = run_backward(
+            settings,
+            frame.wiring,
+            inputs,
+            optional_array(weights),
+            array_of(statistics),
+            array_of(parts @ stacked),
+            ctx.needs_input_grad[4],  # type: ignore[attr-defined]
+        )
         own_gradient = before @ own_weight
         if settings.residual:
             own_gradient += gradient
-        totals = (x.new_zeros(x.shape), x.new_zeros(vectors.shape), x.new_zeros(q.shape))
-        wanted = weights is not None and ctx.needs_input_grad[4]  # type: ignore[attr-defined]
-        factor_gradient = x.new_zeros(weights.shape) if wanted else None
-        run_backward(
-            settings,
-            frame.wiring,
-            (array_of(x), array_of(vectors), array_of(q), _optional(weights)),
-            array_of(statistics),
-            array_of(parts @ stacked),
-            (array_of(totals[0]), array_of(totals[1]), array_of(totals[2]), _optional(factor_gradient)),
-        )
-        scatter_own(array_of(own_gradient), frame.previous, array_of(totals[0]))
-        bias_gradient, gain_gradient, shift_gradient = sums
-        return (
-            None,
-            *totals,
-            factor_gradient,
-            None if context is None else before.contiguous(),
-            weight_gradient,
-            bias_gradient,
-            None if gain is None else gain_gradient,
-            None if shift is None else shift_gradient,
-        )
+        scatter_own(array_of(own_gradient), frame.previous, array_of(found[0]))
+        context_gradient = before.contiguous() if ctx.context else None  # type: ignore[attr-defined]
+        norm_sums = (None, None) if norm is None else (gain_sum, shift_sum)
+        return None, *found, factor_sum, context_gradient, weight_sum, bias_sum, *norm_sums

@@ -8,7 +8,7 @@ different queries, so that no two of them write the same row.
 import numpy as np
 
 from kgcf.compiled import kernel
-from kgcf.propagation.messages import Kind, Wiring, message, push_back
+from kgcf.propagation.messages import Kind, Tables, Wiring, message, push_back
 from kgcf.propagation.simd import (
     VECTOR_BYTES,
     Floats,
@@ -31,13 +31,12 @@ SMALLEST_VARIANCE = 1e-6
 def pna_forward(
     kind: Kind,
     wiring: Wiring,
-    x: Floats,  # [P, D] states of the layer before
-    relations: Floats,  # [T, D] relation vectors: T = 2R, or B·2R where they depend on the query
-    queries: Floats,  # [B, D] boundary states of the heads
+    inputs: Tables,
     weights: Floats | None,  # [M] factors of the messages
     statistics: Floats,  # [S, 4, D] filled: mean, max, min, std
 ) -> None:
     """Statistics of the messages at every slot."""
+    x = inputs.x
     width = x.shape[1]
     lanes = VECTOR_BYTES // x.itemsize
     zero, floor = splat(x, 0.0), splat(x, SMALLEST_VARIANCE)
@@ -48,13 +47,13 @@ def pna_forward(
             degree = wiring.degrees[slot]
             share = splat(x, 1.0 / (degree + 1))
             for c in range(0, width, lanes):
-                boundary = load(queries, b * width + c) if slot == wiring.heads[b] else zero
+                boundary = load(inputs.queries, b * width + c) if slot == wiring.heads[b] else zero
                 added, squared, most, least = boundary, boundary * boundary, boundary, boundary
                 if end - begin < degree:  # somebody unreached sends a zero
                     most, least = larger(boundary, zero), smaller(boundary, zero)
                 for e in range(begin, end):
                     i = np.int64(wiring.sources[e]) * width
-                    m = message(kind, x, relations, i, base + np.int64(wiring.relations[e]) * width, c, width)
+                    m = message(kind, inputs, i, base + np.int64(wiring.relations[e]) * width, c)
                     if weights is not None:
                         m = m * splat(x, weights[e])
                     added = added + m
@@ -73,21 +72,18 @@ def pna_forward(
 def pna_backward(
     kind: Kind,
     wiring: Wiring,
-    x: Floats,
-    relations: Floats,
-    queries: Floats,
+    inputs: Tables,
     weights: Floats | None,
     statistics: Floats,  # [S, 4, D] of the forward pass
     gradient: Floats,  # [S, 4, D] of the statistics
-    x_gradient: Floats,  # [P, D] added to, as are the following
-    relation_gradient: Floats,  # [T, D]
-    query_gradient: Floats,  # [B, D]
+    sums: Tables,  # gradients of the inputs, added to
     weight_gradient: Floats | None,  # [M]
 ) -> None:
     """Gradients of states, relation vectors, boundary states and message factors from those of the statistics.
 
     A maximum equal to the boundary belongs to the boundary; otherwise every message equal to it gets all of it.
     """
+    x = inputs.x
     width = x.shape[1]
     lanes = VECTOR_BYTES // x.itemsize
     zero = splat(x, 0.0)
@@ -105,16 +101,16 @@ def pna_backward(
                 slope = divide(half, spread)  # twice the gradient of the sum of squares
                 constant = load(gradient, row) * splat(x, share) - slope * mean
                 from_most, from_least = load(gradient, row + width), load(gradient, row + 2 * width)
-                boundary = load(queries, b * width + c) if at_head else zero
+                boundary = load(inputs.queries, b * width + c) if at_head else zero
                 to_most, to_least = where_equal(boundary, most, from_most), where_equal(boundary, least, from_least)
                 if at_head:
                     own = constant + slope * boundary + to_most + to_least
-                    store(query_gradient, b * width + c, load(query_gradient, b * width + c) + own)
+                    store(sums.queries, b * width + c, load(sums.queries, b * width + c) + own)
                 from_most, from_least = from_most - to_most, from_least - to_least
                 for e in range(wiring.edge_offsets[slot], wiring.edge_offsets[slot + 1]):
                     i = np.int64(wiring.sources[e]) * width
                     j = base + np.int64(wiring.relations[e]) * width
-                    plain = message(kind, x, relations, i, j, c, width)
+                    plain = message(kind, inputs, i, j, c)
                     m = plain
                     if weights is not None:
                         m = m * splat(x, weights[e])
@@ -123,4 +119,4 @@ def pna_backward(
                         weight_gradient[e] += total(back * plain)
                     if weights is not None:
                         back = back * splat(x, weights[e])
-                    push_back(kind, back, x, relations, x_gradient, relation_gradient, i, j, c, width)
+                    push_back(kind, back, inputs, sums, i, j, c)

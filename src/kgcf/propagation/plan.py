@@ -144,8 +144,7 @@ class Planner:
                 findings,
                 limits,
                 first,
-                self.layers,
-                self._meeting,
+                self.layers if candidates is None else self._meeting,  # ranking has no backward cone
                 candidates is None,
             )
             yield self._assemble(questions, asked, findings, first, end, candidates is None)
