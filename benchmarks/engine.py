@@ -1,0 +1,228 @@
+"""Time the sparse engine against the dense reference on the same queries, in one process.
+
+    python benchmarks/engine.py                       # every graph
+    python benchmarks/engine.py --graph wn18rr --quick
+    python benchmarks/engine.py --json results.json   # with the protocol
+
+A training step is forward, backward and Adam for 1 positive and 32 negatives per query; ranking scores all
+entities. The reference reduces sorted segments, uses all cores inside its operations, and runs at the batch
+size that suits it best. Times are warm medians; ratios compare times of one run.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from kgcf.data.hidden import HiddenTriples
+from kgcf.decoder import Decoder
+from kgcf.encoder import Encoder
+from kgcf.propagation.contexts import all_contexts
+from kgcf.propagation.parallel import Workers, split_evenly
+from kgcf.propagation.plan import Budget, Planner
+from kgcf.propagation.ranking import score_all
+from kgcf.propagation.reference import DenseEdges, propagate_densely, score_densely
+from kgcf.propagation.scores import score_candidates
+from machine import describe_protocol, peak_memory, reset_peak_memory
+from workloads import GENERATED, Workload, find_workload, workload_names
+
+NEGATIVES = 32
+PLAN_BUDGET = 150e6  # bytes per plan
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What one graph cost; milliseconds per query, megabytes."""
+
+    graph: str
+    triples: int
+    entities: int
+    train: float
+    rank: float | None
+    updates: float  # slots per training query
+    messages: float
+    memory: float  # peak of the process while the sparse engine trained and ranked
+    dense_train: float | None = None
+    dense_train_batch: int | None = None
+    dense_rank: float | None = None
+    dense_rank_batch: int | None = None
+
+
+class Model:
+    """An encoder, a decoder and Adam on a workload's graph."""
+
+    def __init__(self, work: Workload) -> None:
+        generator = torch.Generator().manual_seed(0)
+        self.encoder = Encoder(work.settings, work.graph.relation_count, generator)
+        self.decoder = Decoder(work.settings, work.graph.relation_count, generator)
+        self.parameters = [*self.encoder.parameters(), *self.decoder.parameters()]
+        self.optimiser = torch.optim.Adam(self.parameters, lr=5e-3, fused=True)
+
+
+def loss_of(logits: Tensor) -> Tensor:
+    """The positive, in column 0, against the others; a sum over the queries."""
+    target = torch.zeros_like(logits)
+    target[:, 0] = 1
+    return functional.binary_cross_entropy_with_logits(logits, target, reduction="none").mean(1).sum()
+
+
+def part_of(hidden: HiddenTriples, part: slice) -> HiddenTriples:
+    """The hidden sets of some consecutive queries."""
+    offsets = hidden.offsets[part.start : part.stop + 1]
+    return HiddenTriples(offsets - offsets[0], hidden.triples[offsets[0] : offsets[-1]])
+
+
+def median_time(run: Callable[[int], object], repeats: int, warm: int) -> float:
+    """Seconds of run(i), the median over `repeats` after `warm` runs that do not count."""
+    times = []
+    for i in range(warm + repeats):
+        start = time.perf_counter()
+        run(i)
+        times.append(time.perf_counter() - start)
+    return float(np.median(times[warm:]))
+
+
+def time_training(work: Workload, threads: int, repeats: int) -> tuple[float, float, float]:
+    """Milliseconds, updates and messages per training query of the sparse engine."""
+    model = Model(work)
+    planners = [Planner(work.graph, work.settings.layers) for _ in range(threads)]
+    batches = [work.batch(seed, work.batch_size, NEGATIVES + 1) for seed in range(repeats + 2)]
+    counts = np.zeros(3)
+    budget = Budget(PLAN_BUDGET, work.settings.width)
+
+    with Workers(threads) as workers:
+
+        def step(index: int) -> None:
+            heads, relations, candidates, hidden = batches[index]
+
+            def losses(worker: int, part: slice) -> Iterator[Tensor]:
+                asked = heads[part], relations[part], candidates[part], part_of(hidden, part)
+                for plan in planners[worker].parts(*asked, budget):
+                    counts[:] += len(plan), plan.slot_count, plan.edge_count
+                    yield loss_of(score_candidates(model.encoder, model.decoder, plan).logits) / work.batch_size
+
+            parts = split_evenly(work.batch_size, threads)
+            workers.sum_gradients(losses, parts, model.parameters).assign(model.parameters)
+            model.optimiser.step()
+
+        seconds = median_time(step, repeats, 2)
+    return 1e3 * seconds / work.batch_size, counts[1] / counts[0], counts[2] / counts[0]
+
+
+def time_ranking(work: Workload, threads: int, repeats: int) -> float:
+    """Milliseconds per query of ranking all entities with the sparse engine."""
+    model = Model(work)
+    planners = [Planner(work.graph, work.settings.layers) for _ in range(threads)]
+    contexts = all_contexts(work.graph)
+    size = work.rank_batch * threads
+    batches = [work.batch(seed, size, 1) for seed in range(repeats + 2)]
+
+    with Workers(threads) as workers:
+
+        def step(index: int) -> None:
+            heads, relations, _, _ = batches[index]
+
+            def rank(worker: int, part: slice) -> None:
+                plan = planners[worker].plan(heads[part], relations[part], None)
+                score_all(model.encoder, model.decoder, plan, contexts=contexts)
+
+            workers.map(rank, split_evenly(size, threads))
+
+        seconds = median_time(step, repeats, 2)
+    return 1e3 * seconds / size
+
+
+def time_dense(work: Workload, size: int, training: bool, repeats: int) -> float:
+    """Milliseconds per query of the dense reference at one batch size."""
+    model = Model(work)
+    edges = DenseEdges.build(work.graph, model.encoder.query.weight)
+    batches = [work.batch(seed, size, NEGATIVES + 1) for seed in range(repeats + 1)]
+
+    def step(index: int) -> None:
+        heads, relations, candidates, hidden = batches[index]
+        visible = hidden if training else None
+        asked = torch.from_numpy(heads), torch.from_numpy(relations)
+        with torch.set_grad_enabled(training):
+            result = propagate_densely(model.encoder, edges, *asked, visible)
+            logits = score_densely(model.decoder, result)  # [B, N]
+        if training:
+            model.optimiser.zero_grad()
+            loss_of(logits.gather(1, torch.from_numpy(candidates))).backward()  # type: ignore[no-untyped-call]
+            model.optimiser.step()
+
+    return 1e3 * median_time(step, repeats, 1) / size
+
+
+def best_dense(work: Workload, training: bool, repeats: int) -> tuple[float, int]:
+    """The dense reference at the batch size that suits it best, and that size."""
+    times = {size: time_dense(work, size, training, repeats) for size in work.dense_batches}
+    best = min(times, key=lambda size: times[size])
+    return times[best], best
+
+
+def measure_sparse(work: Workload, threads: int, quick: bool) -> Timing:
+    """Time the sparse engine."""
+    reset_peak_memory()
+    train, updates, messages = time_training(work, threads, 5 if quick else work.repeats)
+    rank = time_ranking(work, threads, 2 if quick else 7) if work.ranked else None
+    return Timing(work.name, len(work.graph), work.graph.entity_count, train, rank, updates, messages, peak_memory())
+
+
+def add_dense(timing: Timing, work: Workload, quick: bool) -> Timing:
+    """Time the dense reference beside the sparse engine."""
+    if not work.dense_batches:
+        return timing
+    train, train_batch = best_dense(work, True, 1 if quick else 3)
+    rank, rank_batch = best_dense(work, False, 1 if quick else 3)
+    return replace(
+        timing, dense_train=train, dense_train_batch=train_batch, dense_rank=rank, dense_rank_batch=rank_batch
+    )
+
+
+def describe(timing: Timing) -> str:
+    """One line of the table, with ratios where the dense reference ran."""
+    line = f"{timing.graph:14s} {timing.updates:9,.0f} {timing.messages:11,.0f}  train {timing.train:8.2f} ms"
+    if timing.dense_train is not None:
+        line += f" (dense {timing.dense_train:8.0f}, batch {timing.dense_train_batch}: "
+        line += f"{timing.dense_train / timing.train:6.1f}×)"
+    if timing.rank is not None:
+        line += f"  rank {timing.rank:7.2f} ms"
+    if timing.dense_rank is not None and timing.rank is not None:
+        line += f" (dense {timing.dense_rank:7.0f}, batch {timing.dense_rank_batch}: "
+        line += f"{timing.dense_rank / timing.rank:5.1f}×)"
+    return line + f"  peak {timing.memory:,.0f} MB"
+
+
+def main() -> None:
+    """Measure the graphs asked for, print a line each, and write the figures with their protocol."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--graph", action="append", choices=workload_names(), help="repeat for several; default all")
+    parser.add_argument("--quick", action="store_true", help="fewer repeats")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--no-dense", action="store_true", help="leave the dense reference out")
+    parser.add_argument("--json", type=Path, help="write figures and protocol to this file")
+    options = parser.parse_args()
+    print("graph            updates    messages  (per training query)")
+    names, timings = options.graph or workload_names(), []
+    for name in names:  # the sparse engine first: what the dense one leaves in memory would count
+        timings.append(measure_sparse(find_workload(name, dense=False), options.threads, options.quick))
+        print(describe(timings[-1]), flush=True)
+    for index, name in enumerate(names):
+        work = find_workload(name, dense=not options.no_dense) if name not in GENERATED else None
+        if work is not None and work.dense_batches:
+            timings[index] = add_dense(timings[index], work, options.quick)
+            print(describe(timings[index]), flush=True)
+    if options.json:
+        content = {"protocol": describe_protocol(options.threads), "timings": [asdict(timing) for timing in timings]}
+        options.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

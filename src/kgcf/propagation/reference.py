@@ -1,0 +1,268 @@
+"""The dense, obvious propagation: every entity's state for every query, in plain torch on any device.
+
+The oracle of the sparse engine (`semantics = grounded`) and the published behaviour (`semantics = nbfnet`).
+Tensors inside are [N, B, …] and [2E, B, …], so that one segment of edges is one block of memory.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.hidden import HiddenTriples, hide_nothing
+from kgcf.decoder import Decoder
+from kgcf.encoder import SMALLEST_VARIANCE, Encoder, EncoderLayer, Message
+from kgcf.errors import SettingsError
+from kgcf.propagation.blockwise import Block, LayerInputs, advance, cut_blocks
+from kgcf.propagation.segments import Segments, segment_extreme, segment_sum
+
+Semantics = Literal["grounded", "nbfnet"]
+
+
+@dataclass(frozen=True, eq=False)
+class DenseEdges:
+    """The edges of a graph as tensors, sorted by the entity they enter.
+
+    Edge p enters the entity in whose adjacency row position p lies; it comes from `edge_tails[p]` and its
+    relation is the inverse of `edge_relations[p]`.
+    """
+
+    graph: KnowledgeGraph
+    segments: Segments  # which edges enter which entity
+    sources: Tensor  # [2E]
+    relations: Tensor  # [2E]
+    weights: Tensor | None  # [2E] or None: all ones
+    positions: Tensor  # [2E] where triple e (at e) and its inverse (at e + E) lie
+    blocks: list[Block]
+
+    @classmethod
+    def build(cls, graph: KnowledgeGraph, like: Tensor, block_size: int = 4096) -> "DenseEdges":
+        """The graph's edges on the device and in the precision of a tensor, to be worked on in blocks."""
+        device = like.device
+        positions = torch.empty(graph.edge_count, dtype=torch.int64)
+        positions[torch.from_numpy(graph.edge_triples.astype("int64"))] = torch.arange(graph.edge_count)
+        sources = torch.from_numpy(graph.edge_tails.astype("int64")).to(device)
+        relations = torch.from_numpy(graph.inverse(graph.edge_relations).astype("int64")).to(device)
+        weights = None if graph.weights is None else torch.from_numpy(graph.edge_weights.copy()).to(like)
+        offsets = torch.from_numpy(graph.offsets.copy()).to(device)
+        blocks = cut_blocks(offsets, sources, relations, like.dtype, block_size)
+        segments = Segments.build(offsets, like.dtype)
+        return cls(graph, segments, sources, relations, weights, positions.to(device), blocks)
+
+
+@dataclass(frozen=True, eq=False)
+class DenseStates:
+    """The last states of all entities, and whom each query reached; everybody in `nbfnet` semantics."""
+
+    queries: Tensor  # [B, D] q_r
+    states: Tensor  # [B, N, D]
+    reached: Tensor  # [B, N] bool
+    histograms: Tensor | None  # [B, N, 2R] k(v) of the visible edges, where the settings use it
+
+
+@dataclass(frozen=True, eq=False)
+class _Visible:
+    """What a batch of queries sees of the graph, the hidden sets taken out."""
+
+    hidden_edges: Tensor  # [H] edges
+    hidden_queries: Tensor  # [H] the query that must not see them
+    hidden_at_heads: dict[int, Tensor]  # by a block's first entity: [·, 3] (edge, query, head) that enter a head
+    degrees: Tensor  # [N, B] visible edges that enter
+    scale: Tensor  # [N, B] log-degree over its mean
+    coefficients: Tensor | None  # [2E, B] weight of every message, 0 where it is hidden; None: all ones
+
+
+def propagate_densely(
+    encoder: Encoder,
+    edges: DenseEdges,
+    heads: Tensor,
+    relations: Tensor,
+    hidden: HiddenTriples | None = None,
+    semantics: Semantics = "grounded",
+    edge_weights: Tensor | None = None,
+) -> DenseStates:
+    """The states of all N entities after L layers, for B queries (head, relation).
+
+    `edge_weights` [L, B, 2E] multiply the messages of every layer on top of the graph's own weights; they are
+    there to be differentiated. Grounded: an entity that no walk of at most l visible edges reaches has state 0
+    after layer l and sends the zero vector, whatever biases and TransE would make of it.
+    """
+    if semantics == "nbfnet" and encoder.settings.context == "unreached":
+        raise SettingsError("In nbfnet semantics every entity has a state; choose a context other than 'unreached'.")
+    q = encoder.queries(relations)  # [B, D]
+    count = edges.graph.entity_count
+    visible = _look(edges, heads, hidden or hide_nothing(len(heads)), q)
+    histograms = _histograms(edges, visible, q) if encoder.settings.context != "none" else None
+    reached = torch.zeros(count, len(heads), dtype=torch.bool, device=q.device)  # [N, B]
+    reached[heads, torch.arange(len(heads))] = True
+    boundary = q.new_zeros(count, *q.shape).index_put((heads, torch.arange(len(heads))), q)  # [N, B, D]
+    states = boundary
+    for depth, layer in enumerate(encoder.steps()):
+        extra = None if edge_weights is None else edge_weights[depth].T  # [2E, B]
+        silent = ~reached if semantics == "grounded" and encoder.settings.message == "transe" else None
+        coefficients = _weigh(edges, visible, silent, extra)
+        step = _LayerStep(layer, visible, histograms)
+        states = advance(edges.blocks, step, states, boundary, _vectors(layer, q), coefficients, step.parameters())
+        if semantics == "grounded":
+            reached = _spread(edges, visible, reached)
+            states = torch.where(reached.unsqueeze(2), states, 0)
+    if semantics == "nbfnet":
+        reached = torch.ones_like(reached)
+    turned = None if histograms is None else histograms.transpose(0, 1)
+    return DenseStates(q, states.transpose(0, 1), reached.T, turned)
+
+
+def score_densely(decoder: Decoder, result: DenseStates, treated: Tensor | None = None) -> Tensor:
+    """[B, N] logits of all entities; with `rank_reached_first` they become ranking scores."""
+    shape = result.reached.shape  # B, N
+    q = result.queries.unsqueeze(1).expand(*shape, -1)  # [B, D] → [B, N, D]
+    if decoder.variant not in ("decoder", "unreached"):
+        return decoder(result.states, q, treated)  # type: ignore[no-any-return]
+    assert result.histograms is not None
+    context = decoder.project_context(result.histograms).expand(*shape, -1)
+    reached = result.reached if decoder.variant == "unreached" else None
+    return decoder(result.states, q, treated, context, reached)  # type: ignore[no-any-return]
+
+
+def make_messages(kind: Message, states: Tensor, vectors: Tensor) -> Tensor:
+    """[…, D] what states […, D] become when they travel along relations […, D]."""
+    if kind == "distmult":
+        return states * vectors
+    if kind == "transe":
+        return states + vectors
+    real, imaginary = states.chunk(2, -1)  # […, D] → 2 × […, D/2]
+    cosine, sine = vectors.chunk(2, -1)
+    return torch.cat([real * cosine - imaginary * sine, real * sine + imaginary * cosine], -1)
+
+
+def _look(edges: DenseEdges, heads: Tensor, hidden: HiddenTriples, like: Tensor) -> _Visible:
+    """Take the hidden sets out of edges, degrees and the mean log-degree."""
+    queries = torch.arange(len(hidden)).repeat_interleave(torch.from_numpy(hidden.offsets).diff())
+    triples = torch.from_numpy(hidden.triples.astype("int64"))
+    both = torch.cat([triples, triples + len(edges.graph)]).to(like.device)  # a triple and its inverse
+    hidden_queries, hidden_edges = queries.repeat(2).to(like.device), edges.positions[both]
+    degrees = edges.segments.lengths.to(like).unsqueeze(1).repeat(1, len(heads))  # [N, B]
+    minus_one = like.new_full((len(hidden_edges),), -1.0)
+    degrees.index_put_((edges.segments.targets[hidden_edges], hidden_queries), minus_one, accumulate=True)
+    logarithms = torch.log1p(degrees)
+    mean = logarithms.mean(0, keepdim=True)  # [1, B]
+    scale = torch.where(mean > 0, logarithms / mean, torch.zeros_like(logarithms))
+    coefficients = None
+    if len(hidden_edges) or edges.weights is not None:
+        weights = edges.weights if edges.weights is not None else like.new_ones(edges.graph.edge_count)
+        coefficients = weights.unsqueeze(1).repeat(1, len(heads))  # [2E, B]
+        coefficients[hidden_edges, hidden_queries] = 0
+    at_heads = _group_by_block(edges, heads, hidden_edges, hidden_queries)
+    return _Visible(hidden_edges, hidden_queries, at_heads, degrees, scale, coefficients)
+
+
+def _group_by_block(edges: DenseEdges, heads: Tensor, hidden_edges: Tensor, queries: Tensor) -> dict[int, Tensor]:
+    """The hidden edges that enter their query's own head, by the first entity of their block."""
+    at_head = edges.segments.targets[hidden_edges] == heads[queries]
+    rows = torch.stack([hidden_edges, queries, heads[queries]], 1)[at_head]  # [·, 3]
+    starts = torch.tensor([block.entities.start for block in edges.blocks], device=heads.device)
+    owners = torch.searchsorted(starts, rows[:, 2].contiguous(), right=True) - 1
+    return {int(starts[i]): rows[owners == i] for i in set(owners.tolist())}
+
+
+def _spread(edges: DenseEdges, visible: _Visible, reached: Tensor) -> Tensor:
+    """[N, B] whom one more visible edge reaches."""
+    arriving = reached[edges.sources]  # [2E, B]
+    arriving[visible.hidden_edges, visible.hidden_queries] = False
+    return reached | (segment_sum(arriving.float(), edges.segments) > 0)
+
+
+def _weigh(edges: DenseEdges, visible: _Visible, silent: Tensor | None, extra: Tensor | None) -> Tensor | None:
+    """[2E, B] what every message is multiplied by: nothing of a silent sender [N, B]; None: all by one."""
+    weights = visible.coefficients
+    if extra is not None:
+        weights = extra if weights is None else weights * extra
+    if silent is None:
+        return weights
+    mute = silent[edges.sources]
+    return (~mute).to(visible.scale) if weights is None else torch.where(mute, 0, weights)
+
+
+def _vectors(layer: EncoderLayer, q: Tensor) -> Tensor:
+    """[2R, B or 1, D] the layer's relation vectors for queries [B, D]."""
+    vectors = layer.relation_vectors(q)
+    return vectors.transpose(0, 1) if vectors.dim() == 3 else vectors.unsqueeze(1)
+
+
+@dataclass(frozen=True, eq=False)
+class _LayerStep:
+    """A layer's work on one block of entities: messages, statistics, update."""
+
+    layer: EncoderLayer
+    visible: _Visible
+    histograms: Tensor | None
+
+    def parameters(self) -> list[Tensor]:
+        """What `__call__` reads of the layer; relation vectors come as an input."""
+        layer = self.layer
+        linear = [layer.linear.weight, layer.linear.bias]
+        norm = [] if layer.layer_norm is None else [layer.layer_norm.weight, layer.layer_norm.bias]
+        return [*linear, *norm, *([] if layer.context_linear is None else [layer.context_linear.weight])]
+
+    def __call__(self, block: Block, inputs: LayerInputs) -> Tensor:
+        """[V, B, D] the next states of the block's entities."""
+        shape = inputs.own.shape  # V, B, D
+        vectors = inputs.vectors.index_select(0, block.relations)
+        messages = make_messages(self.layer.settings.message, inputs.sent, vectors)  # [C, B, D]
+        if inputs.coefficients is not None:
+            messages = messages * inputs.coefficients.unsqueeze(2)
+        statistics = self._aggregate(block, messages, inputs.boundary)
+        context = None
+        if self.layer.context_linear is not None and self.histograms is not None:
+            context = self.layer.project_context(self.histograms[block.entities]).expand(shape).flatten(0, 1)
+        scale = self.visible.scale[block.entities].flatten()  # [V, B] → [V·B]
+        return self.layer.update(inputs.own.flatten(0, 1), statistics.flatten(0, 1), scale, context).view(shape)
+
+    def _aggregate(self, block: Block, messages: Tensor, boundary: Tensor) -> Tensor:
+        """[V, B, A, D] the statistics of the messages [C, B, D]; the boundary [V, B, D] counts as one more message."""
+        how, parts = self.layer.settings.aggregate, []
+        count = self.visible.degrees[block.entities].unsqueeze(2) + 1  # [V, B, 1]
+        if how in ("sum", "mean", "pna"):
+            total = segment_sum(messages, block.segments) + boundary
+            parts.append(total if how == "sum" else total / count)
+        if how in ("max", "min", "pna"):
+            compared = self._hide_at_heads(block, messages, boundary)
+            for largest in [True, False] if how == "pna" else [how == "max"]:
+                parts.append(segment_extreme(compared, boundary, block.segments, largest))
+        if how == "pna":
+            square = (segment_sum(messages.square(), block.segments) + boundary.square()) / count
+            parts.append((square - parts[0].square()).clamp(min=SMALLEST_VARIANCE).sqrt())
+        return torch.stack(parts, dim=2)
+
+    def _hide_at_heads(self, block: Block, messages: Tensor, boundary: Tensor) -> Tensor:
+        """[C, B, D] messages among which a hidden one can be neither the largest nor the smallest.
+
+        A hidden message is a zero. Where the boundary is zero this is one of the values anyway; at the heads,
+        where it is not, the hidden messages become the boundary itself.
+        """
+        places = self.visible.hidden_at_heads.get(block.entities.start)
+        if places is None:
+            return messages
+        edges, queries, heads = places.unbind(1)
+        values = boundary[heads - block.entities.start, queries].detach()
+        return messages.index_put((edges - block.edges.start, queries), values)
+
+
+def _histograms(edges: DenseEdges, visible: _Visible, like: Tensor) -> Tensor:
+    """[N, B or 1, 2R] k(v): every relation's share of the visible edges that leave v; zeros if there are none."""
+    graph = edges.graph
+    leaving = torch.from_numpy(graph.edge_relations.astype("int64")).to(like.device)
+    cells = edges.segments.targets * (2 * graph.relation_count) + leaving  # an adjacency row is its entity's edges
+    counts = torch.bincount(cells, minlength=graph.entity_count * 2 * graph.relation_count).to(like.dtype)
+    counts = counts.view(graph.entity_count, 1, -1)  # [N·2R] → [N, 1, 2R]
+    degrees = visible.degrees
+    if len(visible.hidden_edges):
+        counts = counts.repeat(1, degrees.shape[1], 1)
+        rows, columns = edges.segments.targets[visible.hidden_edges], leaving[visible.hidden_edges]
+        minus_one = like.new_full((len(rows),), -1.0)
+        counts.index_put_((rows, visible.hidden_queries, columns), minus_one, accumulate=True)
+    else:
+        degrees = degrees[:, :1]
+    return counts / degrees.clamp(min=1).unsqueeze(2)
