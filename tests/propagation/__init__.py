@@ -1,0 +1,1 @@
+"""Tests of the engine, with oracles that loop over single edges."""
