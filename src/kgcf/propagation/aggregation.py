@@ -1,0 +1,130 @@
+"""Messages into statistics as one differentiable operation, by the numba kernels."""
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd.function import FunctionCtx
+from torch.nn import functional
+
+from kgcf.encoder import EncoderSettings
+from kgcf.propagation.kernels import pna_backward, pna_forward
+from kgcf.propagation.messages import KINDS, Wiring
+from kgcf.propagation.plan import LayerPlan
+from kgcf.propagation.simd import VECTOR_BYTES, Floats
+from kgcf.propagation.single_kernels import extreme_backward, extreme_forward, sum_backward, sum_forward
+
+
+def wire(layer: LayerPlan, relation_stride: int) -> Wiring:
+    """A layer of a plan as the kernels take it; the stride is 2R where relation vectors depend on the query."""
+    return Wiring(
+        layer.slot_offsets,
+        layer.degrees,
+        layer.edge_offsets,
+        layer.sources,
+        layer.relations,
+        layer.heads,
+        relation_stride,
+    )
+
+
+def aggregate(
+    settings: EncoderSettings, wiring: Wiring, x: Tensor, relations: Tensor, q: Tensor, weights: Tensor | None
+) -> Tensor:
+    """[S, A, D] statistics of the messages, from states x [P, D], relation vectors [T, D], queries [B, D].
+
+    `weights` [M] multiply the messages. Widths that do not fill the vectors of the kernels are padded with
+    zero channels; RotatE's two halves each.
+    """
+    halves = 2 if settings.message == "rotate" else 1
+    lanes = VECTOR_BYTES // x.element_size() * halves
+    missing = -settings.width % lanes
+    if missing:
+        x, relations, q = (_pad(tensor, halves, missing // halves) for tensor in (x, relations, q))
+    result: Tensor = _Aggregation.apply(settings, wiring, x, relations, q, weights)  # type: ignore[no-untyped-call]
+    if missing:
+        narrow = settings.width // halves
+        result = result.view(*result.shape[:2], halves, -1)[..., :narrow].flatten(2)  # [S, A, 2, D/2] → [S, A, D]
+    return result
+
+
+def _pad(tensor: Tensor, halves: int, missing: int) -> Tensor:
+    return functional.pad(tensor.view(len(tensor), halves, -1), (0, missing)).flatten(1)  # [·, 2, D/2] → [·, D]
+
+
+def run_forward(
+    settings: EncoderSettings, wiring: Wiring, x: Floats, relations: Floats, q: Floats, weights: Floats | None
+) -> Floats:
+    """[S, A, D] the statistics, freshly computed."""
+    kind = KINDS[settings.message]
+    statistics = np.empty((len(wiring.degrees), settings.statistics, x.shape[1]), x.dtype)
+    match settings.aggregate:
+        case "pna":
+            pna_forward(kind, wiring, x, relations, q, weights, statistics)
+        case "sum" | "mean":
+            sum_forward(kind, wiring, x, relations, q, weights, settings.aggregate == "mean", statistics)
+        case "max" | "min":
+            sign = 1.0 if settings.aggregate == "max" else -1.0
+            extreme_forward(kind, wiring, x, relations, q, weights, sign, statistics)
+    return statistics
+
+
+def run_backward(
+    settings: EncoderSettings,
+    wiring: Wiring,
+    inputs: tuple[Floats, Floats, Floats, Floats | None],  # x, relations, q, weights
+    statistics: Floats,
+    gradient: Floats,
+    sums: tuple[Floats, Floats, Floats, Floats | None],  # gradients of the inputs, added to
+) -> None:
+    """Add the gradients of states, relation vectors, queries and weights to `sums`."""
+    kind = KINDS[settings.message]
+    x, relations, q, weights = inputs
+    match settings.aggregate:
+        case "pna":
+            pna_backward(kind, wiring, x, relations, q, weights, statistics, gradient, *sums)
+        case "sum" | "mean":
+            sum_backward(kind, wiring, x, relations, weights, settings.aggregate == "mean", gradient, *sums)
+        case "max" | "min":
+            extreme_backward(kind, wiring, x, relations, q, weights, statistics, gradient, *sums)
+
+
+class _Aggregation(torch.autograd.Function):
+    """The kernels between torch and numpy; both see the same memory."""
+
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx,
+        settings: EncoderSettings,
+        wiring: Wiring,
+        x: Tensor,
+        relations: Tensor,
+        q: Tensor,
+        weights: Tensor | None,
+    ) -> Tensor:
+        inputs = (array_of(x), array_of(relations), array_of(q), None if weights is None else array_of(weights))
+        statistics = torch.from_numpy(run_forward(settings, wiring, *inputs))
+        ctx.settings, ctx.wiring = settings, wiring  # type: ignore[attr-defined]
+        ctx.save_for_backward(x, relations, q, weights, statistics)  # type: ignore[arg-type]
+        return statistics
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        x, relations, q, weights, statistics = ctx.saved_tensors  # type: ignore[attr-defined]
+        wanted = weights is not None and ctx.needs_input_grad[5]  # type: ignore[attr-defined]
+        sums = (torch.zeros_like(x), torch.zeros_like(relations), torch.zeros_like(q))
+        weight_sum = torch.zeros_like(weights) if wanted else None
+        run_backward(
+            ctx.settings,  # type: ignore[attr-defined]
+            ctx.wiring,  # type: ignore[attr-defined]
+            (array_of(x), array_of(relations), array_of(q), None if weights is None else array_of(weights)),
+            array_of(statistics),
+            array_of(gradients[0]),
+            (*(array_of(part) for part in sums), None if weight_sum is None else array_of(weight_sum)),  # type: ignore[arg-type]
+        )
+        return None, None, *sums, weight_sum
+
+
+def array_of(tensor: Tensor) -> Floats:
+    """The tensor's own memory as an array, contiguous."""
+    array: Floats = tensor.detach().contiguous().numpy()
+    return array
