@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
 from kgcf.decoder import Decoder
 from kgcf.encoder import Encoder, EncoderSettings
-from kgcf.propagation.contexts import collect_contexts
 from kgcf.propagation.plan import Plan
+from kgcf.propagation.scores import candidate_contexts
 from kgcf.propagation.sparse import propagate
 
 
@@ -47,13 +46,7 @@ class KGCF(nn.Module):
     def encode(self, plan: Plan) -> Evidence:
         """Propagate a plan with candidates [B, K]."""
         found = propagate(self.encoder, plan)
-        context = None
-        if self.decoder.variant in ("decoder", "unreached"):
-            assert plan.candidates is not None, "encode needs a plan with candidates"
-            queries = np.arange(len(plan))[:, None]
-            contexts = collect_contexts(plan.graph, plan.hidden, queries, plan.candidates)
-            projected = self.decoder.project_context(contexts.dense(found.queries))  # [U, H]
-            context = projected[contexts.row_tensor(found.queries)]  # [B, K, H]
+        context = candidate_contexts(self.decoder, plan, found.queries)
         return Evidence(found.of_candidates(), found.queries, found.reached, context)
 
     def decode(self, evidence: Evidence, treated: Tensor | None) -> Tensor:

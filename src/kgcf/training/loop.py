@@ -77,8 +77,6 @@ class Trainer:
         except KeyboardInterrupt:
             self._save()
             raise
-        finally:
-            computer.close()
         put_weights(self._model, self._best)
         return self._progress
 

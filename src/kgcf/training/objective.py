@@ -1,7 +1,7 @@
 """The losses of DESIGN 2.5 as functions: factual (eq. 9), counterfactual (eq. 10), discrepancy (eq. 11)."""
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field
@@ -27,8 +27,8 @@ class ObjectiveSettings(BaseModel):
         default="outcome", description="Target of a positive under T^CF: its substitute's outcome A^CF, or always 1."
     )
     disc: Discrepancy = Field(default="kl", description="Distance between factual and counterfactual states.")
-    disc_pairs: int | None = Field(
-        default=8, ge=1, description="Substitutes propagated per step for the discrepancy; none given: all positives."
+    disc_pairs: Annotated[int, Field(ge=1)] | Literal["all"] = Field(
+        default=8, description="Matched positives per batch whose substitutes are propagated for L_disc, or all."
     )
 
 

@@ -1,7 +1,6 @@
 """The gradient of one batch: parts of it in threads, sums over queries, divided by their number at the end."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +11,7 @@ from torch import Tensor
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hidden import HiddenTriples
 from kgcf.model import KGCF, Evidence
+from kgcf.propagation.parallel import Workers
 from kgcf.propagation.plan import Budget, Planner
 from kgcf.training.batches import Batch, Remove
 from kgcf.training.objective import ObjectiveSettings, query_losses
@@ -56,6 +56,9 @@ class StepContext:
     memory: float  # bytes per plan
 
 
+Job = Callable[[StepContext, Planner, Batch], Sums]
+
+
 class GradientComputer:
     """Computes batch gradients in `threads` threads, each with a planner of its own.
 
@@ -64,10 +67,9 @@ class GradientComputer:
 
     def __init__(self, context: StepContext, threads: int) -> None:
         self._context = context
-        self._threads = threads
+        self._workers = Workers(threads)
         layers = context.model.encoder.settings.layers
-        self._planners = [Planner(context.graph, layers) for _ in range(threads + 1)]
-        self._pool = ThreadPoolExecutor(threads, "kgcf", initializer=torch.set_num_threads, initargs=(1,))
+        self._planners = [Planner(context.graph, layers) for _ in range(threads)]
 
     def compute(self, batch: Batch, rank: int = 0, size: int = 1, discrepancy: bool = True) -> tuple[Sums, Sums]:
         """Sums over this process's share of the batch, and the gradient of L_disc if this process has to give it.
@@ -75,22 +77,18 @@ class GradientComputer:
         The discrepancy compares two sets of states, so it is no sum over queries: one process computes it
         for the whole batch. Its `queries` is 1, or 0 where nothing was matched.
         """
-        context, count = self._context, size * self._threads
-        own = [batch.part(rank * self._threads + i, count) for i in range(self._threads)]
-        jobs = [self._pool.submit(_part, context, *job) for job in zip(self._planners, own, strict=False)]
-        pairs = None
+        context, threads = self._context, self._workers.threads
+        jobs: list[tuple[Job, Batch]] = [(_part, batch.part(rank * threads + i, size * threads)) for i in range(threads)]
         if discrepancy and context.objective.beta > 0:
             pairs = pick_pairs(batch, context.substitutes, context.objective.disc_pairs, context.remove)
-        last = None if pairs is None else self._pool.submit(_discrepancy, context, self._planners[-1], pairs)
-        total = jobs[0].result()
-        for job in jobs[1:]:
-            total.add(job.result())
+            jobs += [] if pairs is None else [(_discrepancy, pairs)]
+        with self._workers as workers:
+            done = workers.map(lambda worker, job: job[0](context, self._planners[worker], job[1]), jobs)
+        total, *others = done[:threads]
+        for other in others:
+            total.add(other)
         total.impossible += batch.impossible if rank == 0 else 0
-        return total, _nothing(context.model) if last is None else last.result()
-
-    def close(self) -> None:
-        """Stop the threads."""
-        self._pool.shutdown()
+        return total, done[threads] if len(done) > threads else _nothing(context.model)
 
 
 def _nothing(model: KGCF) -> Sums:

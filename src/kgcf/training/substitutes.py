@@ -1,6 +1,7 @@
 """What matching found for every train triple, and the discrepancy between positives and their substitutes."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ class Substitutes:
     outcomes: NDArray[np.bool_]  # [E] A^CF
 
 
-def pick_pairs(batch: Batch, found: Substitutes | None, most: int | None, remove: Remove) -> Batch | None:
+def pick_pairs(batch: Batch, found: Substitutes | None, most: int | Literal["all"], remove: Remove) -> Batch | None:
     """Positives and their substitutes as one batch of single-candidate queries: P positives, then P substitutes.
 
     The first `most` matched queries of the batch are taken. A head query (t, r⁻¹, h) has the substitute
@@ -33,7 +34,8 @@ def pick_pairs(batch: Batch, found: Substitutes | None, most: int | None, remove
     """
     if found is None:
         return None
-    rows = np.flatnonzero(found.flipped[batch.triples])[:most]
+    matched = np.flatnonzero(found.flipped[batch.triples])
+    rows = matched if most == "all" else matched[:most]
     if not len(rows):
         return None
     triples, turned = batch.triples[rows], batch.turned[rows]
