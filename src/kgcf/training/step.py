@@ -78,7 +78,9 @@ class GradientComputer:
         for the whole batch. Its `queries` is 1, or 0 where nothing was matched.
         """
         context, threads = self._context, self._workers.threads
-        jobs: list[tuple[Job, Batch]] = [(_part, batch.part(rank * threads + i, size * threads)) for i in range(threads)]
+        jobs: list[tuple[Job, Batch]] = [
+            (_part, batch.part(rank * threads + i, size * threads)) for i in range(threads)
+        ]
         if discrepancy and context.objective.beta > 0:
             pairs = pick_pairs(batch, context.substitutes, context.objective.disc_pairs, context.remove)
             jobs += [] if pairs is None else [(_discrepancy, pairs)]
