@@ -55,7 +55,12 @@ def measure(path: str) -> None:
     numbered = time.perf_counter()
     graph = KnowledgeGraph.build(encoded.triples[0], len(encoded.entities), len(encoded.relations))
     done = time.perf_counter()
-    seconds = {"parse": parsed - started, "number": numbered - parsed, "index": done - numbered, "total": done - started}
+    seconds = {
+        "parse": parsed - started,
+        "number": numbered - parsed,
+        "index": done - numbered,
+        "total": done - started,
+    }
     found = {
         "lines": count,
         "triples": len(graph),
@@ -69,7 +74,9 @@ def measure(path: str) -> None:
 
 def in_child(path: Path) -> dict[str, object]:
     """Measure in a fresh process."""
-    done = subprocess.run([sys.executable, __file__, "--measure", str(path)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, __file__, "--measure", str(path)], capture_output=True, text=True, check=True
+    )
     found: dict[str, object] = json.loads(done.stdout)
     return found
 
@@ -87,8 +94,10 @@ def main() -> None:
     from kgcf.data import registry
 
     results: dict[str, object] = {}
-    folder = registry.locate("fb15k-237")
-    results["fb15k-237 train, gzipped text"] = in_child(folder / "train.txt.gz")
+    place = registry.locate("fb15k-237")
+    if place is None:
+        sys.exit("fb15k-237 is not at hand: set KGCF_DATA to the folder that has it.")
+    results["fb15k-237 train, gzipped text"] = in_child(place.path / "fb15k-237" / "train.txt.gz")
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "generated.tsv"
         generate(path, arguments.triples)

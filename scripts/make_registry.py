@@ -102,7 +102,7 @@ def _world() -> dict[str, Any]:
     rows = [row for part in triples.values() for row in part]
     counts = {"entities": len({end for h, _, t in rows for end in (h, t)}), "relations": len({r for _, r, _ in rows})}
     counts |= {name[:-4]: len(part) for name, part in triples.items()} | {"repeated_in_train": 0}
-    source = "made by scripts/make_world.py from GeoNames and CLDR; see world/ATTRIBUTION.txt in the package"
+    source = "GeoNames and CLDR, by scripts/make_world.py; see world/ATTRIBUTION.txt in the package"
     return {"counts": counts, "files": files, "source": source, "licence": "CC BY 4.0", "download": []}
 
 

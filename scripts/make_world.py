@@ -44,32 +44,49 @@ def without_lonely_zones(triples: list[Triple]) -> list[Triple]:
 
 
 def split(triples: list[Triple]) -> dict[str, list[Triple]]:
-    """Hold out a tenth of every relation twice; every entity keeps a train triple, a border is held out both ways."""
+    """Hold out a tenth of every relation twice; the train graph stays connected, a border is held out both ways."""
     rng = random.Random(SEED)
-    left = Counter(part for h, _, t in triples for part in (h, t))
     units: dict[str, list[list[Triple]]] = defaultdict(list)
+    links: dict[str, Counter[str]] = defaultdict(Counter)
     for h, r, t in triples:
+        links[h][t] += 1
+        links[t][h] += 1
         if r not in SYMMETRIC:
             units[r].append([(h, r, t)])
         elif h < t:
             units[r].append([(h, r, t), (t, r, h)])
     parts: dict[str, set[Triple]] = {"valid": set(), "test": set()}
     for relation in sorted(units):
-        shuffled = units[relation]
-        rng.shuffle(shuffled)
-        goal = round(HELD_OUT * len(shuffled))
-        for part in ("valid", "test"):
-            for unit in [u for u in shuffled if u[0] not in parts["valid"]]:
-                ends = Counter(end for h, _, t in unit for end in (h, t))
-                if goal * len(unit) > sum(r == relation for _, r, _ in parts[part]) and all(
-                    left[end] > uses for end, uses in ends.items()
-                ):
-                    left -= ends
-                    parts[part].update(unit)
+        rng.shuffle(units[relation])
+        goal = round(HELD_OUT * len(units[relation]))
+        waiting = iter(units[relation])
+        for part in parts.values():
+            taken = 0
+            while taken < goal and (unit := next(waiting, None)) is not None:
+                if _cut(links, unit):
+                    part.update(unit)
+                    taken += 1
     held = parts["valid"] | parts["test"]
     return {"train": [t for t in triples if t not in held]} | {
         name: [t for t in triples if t in part] for name, part in parts.items()
     }
+
+
+def _cut(links: dict[str, Counter[str]], unit: list[Triple]) -> bool:
+    """Take the triples out of the links, unless their ends would lose touch with each other."""
+    head, _, tail = unit[0]
+    for a, b in ((head, tail), (tail, head)):
+        links[a][b] -= len(unit)
+    reached, queue = {head}, [head]
+    while queue and tail not in reached:
+        fresh = {v for v, count in links[queue.pop()].items() if count > 0} - reached
+        reached |= fresh
+        queue += sorted(fresh)
+    if tail in reached:
+        return True
+    for a, b in ((head, tail), (tail, head)):
+        links[a][b] += len(unit)
+    return False
 
 
 def main(folder: Path) -> None:

@@ -1,3 +1,21 @@
 """kgcf completes knowledge graphs, explains every answer and backs it with counterfactual evidence."""
 
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from kgcf.data.source import read
+
+__all__ = ["__version__", "read"]
+
+_HOMES = {"read": "kgcf.data.source"}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    """Import the public functions when they are first used, so that `kgcf --help` starts at once."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'kgcf' has no attribute '{name}'")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

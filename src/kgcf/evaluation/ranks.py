@@ -28,12 +28,12 @@ class Ranks:
     @property
     def optimistic(self) -> NDArray[np.float64]:
         """[2Q] ranks with the answer first among its ties."""
-        return self.better + 1.0
+        return self.better.astype(np.float64) + 1
 
     @property
     def pessimistic(self) -> NDArray[np.float64]:
         """[2Q] ranks with the answer last among its ties."""
-        return self.better + self.equal + 1.0
+        return (self.better + self.equal).astype(np.float64) + 1
 
     @property
     def realistic(self) -> NDArray[np.float64]:

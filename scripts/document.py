@@ -1,0 +1,116 @@
+"""Run the commands in our documents and keep the output that stands below them true.
+
+Documents mark a session with a fence ```console; every line that begins with `$ ` is a command, the
+lines after it are its output. `python scripts/document.py` runs the commands and rewrites the output;
+`--check` compares instead, and fails with a difference. Words must agree to the letter; a fence
+```console varying (results that depend on the machine) must agree up to its numbers.
+"""
+
+import argparse
+import difflib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = ("README.md", "docs/*.md")
+_FENCE = re.compile(r"^```console(?P<varying> varying)?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+_SECONDS = re.compile(r"\b\d+(\.\d+)? ?(ms|s|seconds|minutes)\b")
+_NUMBER = re.compile(r"-?\d[\d.,]*")
+_RUNNABLE = ("kgcf ", "cat ", "head ", "ls ")
+
+
+@dataclass(frozen=True)
+class Session:
+    """One fenced block: its commands, and the text between them."""
+
+    document: Path
+    start: int
+    end: int
+    body: str
+    varying: bool
+
+    def commands(self) -> list[str]:
+        """The commands, in order."""
+        return [line[2:] for line in self.body.splitlines() if line.startswith("$ ")]
+
+
+def sessions(document: Path) -> Iterator[Session]:
+    """The sessions of a document whose commands we can run."""
+    for match in _FENCE.finditer(document.read_text(encoding="utf-8")):
+        session = Session(document, match.start("body"), match.end("body"), match["body"], bool(match["varying"]))
+        if all(command.startswith(_RUNNABLE) for command in session.commands()):
+            yield session
+
+
+def run(session: Session, folder: Path) -> str:
+    """The session as it reads when its commands are run now, in `folder`."""
+    parts: list[str] = []
+    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONWARNINGS": "error"}
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    environment["KGCF_CACHE"] = str(folder / ".cache")
+    for command in session.commands():
+        done = subprocess.run(
+            command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        shown = done.stdout + done.stderr
+        if "Traceback" in shown:
+            raise SystemExit(f"{session.document}: '{command}' failed:\n{shown}")
+        parts.append(f"$ {command}\n" + "".join(line.rstrip() + "\n" for line in shown.splitlines()))
+    return "".join(parts)
+
+
+def agrees(session: Session, fresh: str) -> bool:
+    """Whether the documented output is current."""
+    mask = _NUMBER if session.varying else _SECONDS
+    return _masked(mask, session.body) == _masked(mask, fresh)
+
+
+def _masked(pattern: re.Pattern[str], text: str) -> str:
+    lines = (re.sub(r"[ ─━┄-]{2,}", " ", pattern.sub("#", line)).rstrip() for line in text.splitlines())
+    return "\n".join(lines)
+
+
+def process(document: Path, check: bool) -> bool:
+    """Check or rewrite one document; its sessions share a scratch folder and run in order."""
+    text = document.read_text(encoding="utf-8")
+    current = True
+    scratch = Path(tempfile.mkdtemp(prefix="kgcf-docs-"))
+    try:
+        for session in reversed([(s, run(s, scratch)) for s in sessions(document)]):
+            old, fresh = session
+            if agrees(old, fresh):
+                continue
+            current = False
+            if check:
+                before, after = old.body.splitlines(), fresh.splitlines()
+                print(*difflib.unified_diff(before, after, str(document), "now", lineterm=""), sep="\n")
+            text = text[: old.start] + fresh + text[old.end :]
+    finally:
+        shutil.rmtree(scratch)
+    if not check:
+        document.write_text(text, encoding="utf-8")
+    return current
+
+
+def main() -> None:
+    """Go through all documents."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="compare only; exit 1 if anything is out of date")
+    parser.add_argument("documents", nargs="*", type=Path, help="only these documents")
+    arguments = parser.parse_args()
+    found = arguments.documents or sorted(path for pattern in DOCUMENTS for path in ROOT.glob(pattern))
+    stale = [path for path in found if not process(path, arguments.check)]
+    for path in stale:
+        print(f"{path}: {'out of date; run `make docs`' if arguments.check else 'rewritten'}")
+    sys.exit(1 if stale and arguments.check else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""`kgcf datasets ls | info | get`: which graphs there are, what is in them, and where their files are."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import DownloadColumn, Progress, SpinnerColumn, TextColumn, TransferSpeedColumn
+from rich.table import Table
+
+from kgcf.cli.options import (
+    DataArgument,
+    HeaderOption,
+    JsonOption,
+    LeakOption,
+    NamesOption,
+    SplitSeedOption,
+    open_data,
+)
+from kgcf.cli.tables import facts_tables
+from kgcf.data import registry
+from kgcf.data.figures import draw_relations
+from kgcf.data.manifest import Benchmark
+from kgcf.data.statistics import describe
+
+datasets_app = typer.Typer(help="List benchmark graphs, look into any graph, fetch files.", no_args_is_help=True)
+
+
+@datasets_app.command("ls")
+def list_command(as_json: JsonOption = False) -> None:
+    """List the benchmarks: size, licence, and where their files are."""
+    found = [_entry(benchmark) for benchmark in registry.benchmarks().values()]
+    if as_json:
+        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    numbers = ("entities", "relations", "train", "valid", "test")
+    for title in ("name", *numbers, "licence", "files"):
+        table.add_column(title, justify="right" if title in numbers else "left", no_wrap=title != "files")
+    for entry in found:
+        cells = [f"{entry[number]:,}" for number in numbers]
+        table.add_row(str(entry["name"]), *cells, str(entry["licence"]), str(entry["files"]))
+    console = Console()
+    console.print(table)
+    console.print("\nPairs such as wn18rr:v1 are inductive: they are tested on new entities.", style="dim")
+
+
+@datasets_app.command("info")
+def info_command(
+    data: DataArgument,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the relations of train and test to this .png or .svg file.")
+    ] = None,
+    relations: Annotated[int, typer.Option(min=0, help="How many relations to list, by triples in train.")] = 12,
+    seed: Annotated[int, typer.Option(help="Seed of the sample that hops are counted from.")] = 0,
+    names: NamesOption = None,
+    header: HeaderOption = None,
+    split_seed: SplitSeedOption = 0,
+    allow_inverse_leak: LeakOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what is in a graph: counts, degrees, hops, relation categories, unseen entities, leaks."""
+    dataset = open_data(data, names, header, split_seed, allow_inverse_leak, quiet=as_json)
+    facts = describe(dataset, np.random.default_rng(seed))
+    if plot is not None:
+        draw_relations(facts, plot)
+    known = registry.benchmark(data) if registry.is_known(data) else None
+    if as_json:
+        found = facts.to_json() | ({} if known is None else {"benchmark": _entry(known)})
+        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    console = Console()
+    if known is not None:
+        console.print(f"[bold]{known.name}[/]: {known.about}", highlight=False)
+        for graph in known.graphs[:1]:
+            console.print(f"from {graph.source}", style="dim", markup=False, highlight=False)
+            console.print(f"licence: {graph.licence}", style="dim", markup=False, highlight=False)
+    console.print(facts_tables(facts, relations))
+    if plot is not None:
+        console.print(f"Drawn to {plot}", soft_wrap=True)
+
+
+@datasets_app.command("get")
+def get_command(
+    name: Annotated[str, typer.Argument(help="A benchmark's name; see `kgcf datasets ls`.")],
+    to: Annotated[Path | None, typer.Option(help="Folder to put it into [default: the user cache].")] = None,
+) -> None:
+    """Copy or download a benchmark into the user cache, checked by sha256, and say where it is."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("fetching"), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("fetching", total=None)
+        folders, notes = registry.get(name, to, lambda count: bar.advance(task, count))
+    for note in notes:
+        console.print(f"note: {note}", style="dim", markup=False, soft_wrap=True)
+    for folder in folders:
+        typer.echo(folder)
+
+
+def _entry(benchmark: Benchmark) -> dict[str, str | int | bool]:
+    first, last = benchmark.graphs[0], benchmark.graphs[-1]
+    place = registry.locate(benchmark.name)
+    absent = "download" if benchmark.downloadable else "not at hand"
+    return {
+        "name": benchmark.name,
+        "about": benchmark.about,
+        "entities": first.entities,
+        "relations": first.relations,
+        "train": first.train,
+        "valid": first.valid,
+        "test": last.test,
+        "inductive": benchmark.inductive,
+        "licence": benchmark.licence,
+        "source": first.source,
+        "files": absent if place is None else place.title,
+        "path": "" if place is None else str(place.path),
+    }
