@@ -111,8 +111,8 @@ class _Aggregation(torch.autograd.Function):
     def backward(ctx: FunctionCtx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         x, relations, q, weights, statistics = ctx.saved_tensors  # type: ignore[attr-defined]
         wanted = weights is not None and ctx.needs_input_grad[5]  # type: ignore[attr-defined]
-        sums = (torch.zeros_like(x), torch.zeros_like(relations), torch.zeros_like(q))
-        weight_sum = torch.zeros_like(weights) if wanted else None
+        sums = (x.new_zeros(x.shape), x.new_zeros(relations.shape), x.new_zeros(q.shape))
+        weight_sum = x.new_zeros(weights.shape) if wanted else None
         run_backward(
             ctx.settings,  # type: ignore[attr-defined]
             ctx.wiring,  # type: ignore[attr-defined]

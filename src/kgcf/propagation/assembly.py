@@ -75,7 +75,7 @@ def _edges_with_room(edges: Edges, used: int, more: int) -> Edges:
 
 @kernel
 def _most_edges(graph: Adjacency, members: NDArray[np.int32]) -> int:
-    total = 0
+    total = 1  # one more is written than counts
     for entity in members:
         total += graph.offsets[entity + 1] - graph.offsets[entity]
     return total
@@ -140,27 +140,41 @@ def plan_queries(
     return len(questions.heads), slots, edges
 
 
+class LayerSlots(NamedTuple):
+    """Arrays over the S slots of one layer, and over the B queries, to be filled."""
+
+    entities: NDArray[np.int32]  # [S]
+    previous: NDArray[np.int32]  # [S]
+    degrees: NDArray[np.int32]  # [S]
+    edge_offsets: NDArray[np.int64]  # [S + 1]
+    scales: NDArray[np.float64]  # [S]
+    heads: NDArray[np.int64]  # [B]
+
+
 @kernel
 def collect_slots(
     slots: Slots,
     starts: NDArray[np.int64],  # [B] where the layer's slots of every query begin in the buffers
     offsets: NDArray[np.int64],  # [B + 1] where they go in the layer
     offsets_before: NDArray[np.int64],  # [B + 1] the slots of the layer before
-    entities: NDArray[np.int32],
-    previous: NDArray[np.int32],
-    degrees: NDArray[np.int32],
-    edge_offsets: NDArray[np.int64],
+    heads: NDArray[np.int64],  # [B] entities
+    means: NDArray[np.float64],  # [B] mean log-degrees
+    layer: LayerSlots,
 ) -> None:
-    """Bring one layer's slots of all queries together."""
-    edge_offsets[0] = 0
+    """Bring one layer's slots of all queries together; scale 0 where the visible graph has no edge at all."""
+    layer.edge_offsets[0] = 0
     for b in range(len(starts)):
+        layer.heads[b] = -1
         for i in range(offsets[b + 1] - offsets[b]):
             source, target = starts[b] + i, offsets[b] + i
-            entities[target] = slots.entities[source]
-            before = slots.previous[source]
-            previous[target] = before + offsets_before[b] if before >= 0 else -1
-            degrees[target] = slots.degrees[source]
-            edge_offsets[target + 1] = edge_offsets[target] + slots.edge_counts[source]
+            entity, before, degree = slots.entities[source], slots.previous[source], slots.degrees[source]
+            layer.entities[target] = entity
+            layer.previous[target] = before + offsets_before[b] if before >= 0 else -1
+            layer.degrees[target] = degree
+            layer.edge_offsets[target + 1] = layer.edge_offsets[target] + slots.edge_counts[source]
+            layer.scales[target] = np.log(degree + 1.0) / means[b] if means[b] > 0 else 0.0
+            if entity == heads[b]:
+                layer.heads[b] = target
 
 
 @kernel

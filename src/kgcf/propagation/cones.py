@@ -184,11 +184,17 @@ def _step(
     found: NDArray[np.int32],
     distances: NDArray[np.int8],
     limit: int,
+    most: int,
 ) -> int:
-    """The slots of a neighbouring layer: the known ones and their neighbours, within `limit` hops of the other end."""
+    """The slots of a neighbouring layer: the known ones and their neighbours, within `limit` hops of the other end.
+
+    There are at most `most` entities within this limit; the search ends when it has found so many.
+    """
     count = 0
     place = scratch.place
     for entity in known:
+        if count == most:
+            break
         if 0 <= distances[entity] <= limit and place[entity] < 0:
             place[entity] = 0
             found[count] = entity
@@ -223,10 +229,11 @@ def select_members(
     sizes[meeting] = count
     for layer in range(meeting - 1, -1, -1):
         known = members[layer + 1, : sizes[layer + 1]]
-        sizes[layer] = _step(graph, hidden, scratch, known, members[layer], scratch.ahead, layer)
+        sizes[layer] = _step(graph, hidden, scratch, known, members[layer], scratch.ahead, layer, levels[0, layer + 1])
     for layer in range(meeting + 1, layers + 1):
         known = members[layer - 1, : sizes[layer - 1]]
-        sizes[layer] = _step(graph, hidden, scratch, known, members[layer], scratch.behind, layers - layer)
+        limit = layers - layer
+        sizes[layer] = _step(graph, hidden, scratch, known, members[layer], scratch.behind, limit, levels[1, limit + 1])
 
 
 @kernel
@@ -251,6 +258,7 @@ def list_edges(
 ) -> int:
     """Write one query's slots of one layer and their edges from `place`, the layer before; the end of the edges."""
     count = first_edge
+    turned = -graph.relation_count
     for i in range(size):
         entity = scratch.members[layer, i]
         slot = first_slot + i
@@ -262,15 +270,11 @@ def list_edges(
         start = count
         for entry in range(begin, end if layer > 0 else begin):
             source = scratch.place[graph.tails[entry]]
-            if source < 0 or (gone > 0 and _is_hidden(graph, hidden, entry)):
-                continue
             relation = graph.relations[entry]
-            edges.sources[count] = source
-            edges.relations[count] = (
-                relation - graph.relation_count if relation >= graph.relation_count else relation + graph.relation_count
-            )
+            edges.sources[count] = source  # overwritten by the next edge unless it counts: cheaper than a branch
+            edges.relations[count] = relation + (graph.relation_count if relation < graph.relation_count else turned)
             edges.entries[count] = entry
-            count += 1
+            count += source >= 0 and not (gone > 0 and _is_hidden(graph, hidden, entry))
         slots.edge_counts[slot] = count - start
     return count
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hidden import HiddenTriples, hide_nothing
 from kgcf.errors import DataError, SettingsError
-from kgcf.propagation.assembly import Findings, Limits, collect_edges, collect_slots, plan_queries
+from kgcf.propagation.assembly import Findings, LayerSlots, Limits, collect_edges, collect_slots, plan_queries
 from kgcf.propagation.cones import Adjacency, Edges, Questions, Scratch, Slots
 
 MOST_LAYERS = 120  # distances are kept in one byte
@@ -207,41 +207,34 @@ class Planner:
         means: NDArray[np.float64],
     ) -> tuple[LayerPlan, ...]:
         """Turn the buffers, query by query and layer by layer, into layers over all queries."""
-        slot_starts = _offsets(slot_counts.ravel())[:-1].reshape(slot_counts.shape)
-        edge_starts = _offsets(edge_counts.ravel())[:-1].reshape(edge_counts.shape)
+        slot_starts = np.ascontiguousarray(_offsets(slot_counts.ravel())[:-1].reshape(slot_counts.shape).T)
+        edge_starts = np.ascontiguousarray(_offsets(edge_counts.ravel())[:-1].reshape(edge_counts.shape).T)
         before = np.zeros(len(heads) + 1, np.int64)
         layers = []
         for index in range(self.layers + 1):
-            offsets = _offsets(slot_counts[:, index])
-            edge_offsets = _offsets(edge_counts[:, index])
-            entities, previous, degrees = (np.empty(offsets[-1], np.int32) for _ in range(3))
-            slot_edges = np.empty(offsets[-1] + 1, np.int64)
-            starts = np.ascontiguousarray(slot_starts[:, index])
-            collect_slots(self._slots, starts, offsets, before, entities, previous, degrees, slot_edges)
-            sources, edge_relations, entries = (np.empty(edge_offsets[-1], np.int32) for _ in range(3))
-            starts = np.ascontiguousarray(edge_starts[:, index])
-            collect_edges(self._edges, starts, edge_offsets, before, sources, edge_relations, entries)
-            queries = np.repeat(np.arange(len(heads)), slot_counts[:, index])
-            scales = np.divide(np.log1p(degrees), means[queries], out=np.zeros(len(degrees)), where=means[queries] > 0)
-            head_slots = np.full(len(heads), -1, np.int64)
-            at_head = np.flatnonzero(entities == heads[queries])
-            head_slots[queries[at_head]] = at_head
+            offsets, edge_offsets = _offsets(slot_counts[:, index]), _offsets(edge_counts[:, index])
+            slots = _new_layer_slots(int(offsets[-1]), len(heads))
+            collect_slots(self._slots, slot_starts[index], offsets, before, heads, means, slots)
+            sources, relations, entries = (np.empty(edge_offsets[-1], np.int32) for _ in range(3))
+            collect_edges(self._edges, edge_starts[index], edge_offsets, before, sources, relations, entries)
             layers.append(
                 LayerPlan(
-                    offsets,
-                    entities,
-                    previous,
-                    degrees,
-                    slot_edges,
-                    sources,
-                    edge_relations,
-                    entries,
-                    scales,
-                    head_slots,
+                    slot_offsets=offsets, sources=sources, relations=relations, entries=entries, **slots._asdict()
                 )
             )
             before = offsets
         return tuple(layers)
+
+
+def _new_layer_slots(slot_count: int, query_count: int) -> LayerSlots:
+    return LayerSlots(
+        entities=np.empty(slot_count, np.int32),
+        previous=np.empty(slot_count, np.int32),
+        degrees=np.empty(slot_count, np.int32),
+        edge_offsets=np.empty(slot_count + 1, np.int64),
+        scales=np.empty(slot_count, np.float64),
+        heads=np.empty(query_count, np.int64),
+    )
 
 
 def _offsets(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from torch import Tensor
 from kgcf.encoder import Encoder, EncoderLayer
 from kgcf.propagation.aggregation import aggregate, wire
 from kgcf.propagation.contexts import Contexts, collect_contexts
+from kgcf.propagation.fused import advance, can_fuse
 from kgcf.propagation.plan import LayerPlan, Plan
 from kgcf.propagation.torch_ops import aggregate_with_torch
 
@@ -77,6 +78,8 @@ def _advance(
     vectors = layer.relation_vectors(q)
     stride = vectors.shape[1] if vectors.dim() == 3 else 0
     vectors = vectors.reshape(-1, x.shape[1])  # [B, 2R, D] → [B·2R, D]
+    if compiled and can_fuse(layer.settings, x):
+        return advance(layer, step, x, vectors, stride, q, weights, context)
     if compiled:
         statistics = aggregate(layer.settings, wire(step, stride), x, vectors, q, weights)
     else:
