@@ -169,7 +169,6 @@ def _known_keys(place: Iterable[str]) -> list[str]:
     section = next(iter(place), None)
     if section is None:
         return list(Settings.model_fields)
-    model = Settings.model_fields[section].annotation
-    assert model is not None
-    assert issubclass(model, BaseModel)
-    return list(model.model_fields)
+    model = getattr(Settings(), section)
+    assert isinstance(model, BaseModel)
+    return list(type(model).model_fields)

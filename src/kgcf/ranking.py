@@ -39,24 +39,37 @@ class GraphScorer:
 
     def score_tails(self, heads: NDArray[np.int64], relations: NDArray[np.int64]) -> NDArray[np.float32]:
         """[B, N] scores for ranking: reached entities before unreached ones, whose order the context decides."""
-        scores = np.empty((len(heads), self._graph.entity_count), dtype=np.float32)
+        return self.score_with_reach(heads, relations)[0]
+
+    def score_with_reach(
+        self, heads: NDArray[np.int64], relations: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """[B, N] scores, and whether a path reaches the entity: then its score is its logit."""
+        shape = (len(heads), self._graph.entity_count)
+        scores, reached = np.empty(shape, dtype=np.float32), np.zeros(shape, dtype=bool)
         size = max(1, min(_QUERIES_AT_ONCE, -(-len(heads) // self._threads)))
-        starts = list(range(0, len(heads), size))
 
         def work(worker: int, start: int) -> None:
             part = slice(start, start + size)
-            self._score(self._planners[worker], heads[part], relations[part], scores[part])
+            self._score(self._planners[worker], heads[part], relations[part], scores[part], reached[part])
 
         with Workers(self._threads) as workers:
-            workers.map(work, starts)
-        return scores
+            workers.map(work, range(0, len(heads), size))
+        return scores, reached
 
     def _score(
-        self, planner: Planner, heads: NDArray[np.int64], relations: NDArray[np.int64], out: NDArray[np.float32]
+        self,
+        planner: Planner,
+        heads: NDArray[np.int64],
+        relations: NDArray[np.int64],
+        scores: NDArray[np.float32],
+        reached: NDArray[np.bool_],
     ) -> None:
         treated = None if self._treated is None else self._treated(heads, relations)
         for plan in planner.parts(heads, relations, None, None, self._budget):
             rows = slice(plan.first, plan.first + len(plan))
             known = None if treated is None else treated[rows]
             found = score_all(self._model.encoder, self._model.decoder, plan, known, contexts=self._contexts)
-            out[rows] = found.numpy()
+            scores[rows] = found.numpy()
+            last = plan.layers[-1]
+            reached[plan.first + last.queries, last.entities] = True

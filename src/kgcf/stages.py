@@ -1,0 +1,86 @@
+"""The stages before training, each computed once and kept in the run: treatment, entity space, substitutes."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgcf.config import Settings
+from kgcf.counterfactual import CounterfactualTable, match_pairs, read_table, write_table
+from kgcf.data.dataset import Dataset
+from kgcf.data.graph import KnowledgeGraph
+from kgcf.embedding import EntitySpace, embed_entities, open_space
+from kgcf.progress import showing
+from kgcf.runs import RunFolder
+from kgcf.training.substitutes import Substitutes
+from kgcf.treatment import Treatment, assign_treatment, open_treatment
+
+Say = Callable[[str], None]
+
+
+def quiet(_: str) -> None:
+    """Say nothing."""
+
+
+def treatment_stage(folder: RunFolder, data: Dataset, settings: Settings, say: Say = quiet) -> Treatment | None:
+    """c_r of every entity (paper sec. 4.2); None for a model without treatment."""
+    if not settings.decoder.treatment:
+        return None
+    path = folder.file("treatment.safetensors")
+    if path.is_file():
+        return open_treatment(path, data.graph)
+    say(f"treatment: {settings.treatment.method}")
+    treatment = assign_treatment(data.graph, settings.treatment, entities=data.entities, relations=data.relations)
+    treatment.save(path)
+    return treatment
+
+
+def substitutes_stage(
+    folder: RunFolder, data: Dataset, settings: Settings, treatment: Treatment | None, say: Say = quiet
+) -> Substitutes | None:
+    """The nearest pair with the other treatment for every train triple (sec. 4.3); None where no loss needs it."""
+    if treatment is None or not settings.needs_matching:
+        return None
+    path = folder.file("counterfactuals.parquet")
+    if path.is_file():
+        return as_substitutes(data.graph, read_table(path))
+    space = space_stage(folder, data.graph, settings, say)
+    say(f"matching {len(data.graph):,} triples with their nearest pair of the other treatment")
+    table = match_pairs(
+        data.graph.triples,
+        data.graph,
+        space,
+        treatment,
+        candidates=settings.matching.candidates,
+        leave_one_out=settings.treatment.leave_one_out,
+    )
+    write_table(table, path)
+    return as_substitutes(data.graph, table)
+
+
+def space_stage(folder: RunFolder, graph: KnowledgeGraph, settings: Settings, say: Say = quiet) -> EntitySpace:
+    """M, the ψ-weighted sum of one space per relation."""
+    path = folder.file("space.safetensors")
+    if path.is_file():
+        return open_space(path)
+    say("entity space: random walks and skip-gram per relation")
+    with showing("entity space", 1) as advance:
+        space = embed_entities(graph, settings.space)
+        advance(1)
+    space.save(path)
+    return space
+
+
+def as_substitutes(graph: KnowledgeGraph, table: CounterfactualTable) -> Substitutes:
+    """What training needs of the table."""
+    return Substitutes(
+        graph=graph,
+        heads=_column(table.substitute_heads),
+        tails=_column(table.substitute_tails),
+        flipped=np.asarray(table.matched, dtype=bool),
+        outcomes=np.asarray(table.counterfactual_outcome, dtype=bool),
+    )
+
+
+def _column(values: NDArray[np.integer]) -> NDArray[np.int64]:
+    return np.asarray(values, dtype=np.int64)
