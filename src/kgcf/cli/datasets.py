@@ -7,7 +7,6 @@ from typing import Annotated
 import numpy as np
 import typer
 from rich.console import Console
-from rich.progress import DownloadColumn, Progress, SpinnerColumn, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
 from kgcf.cli.options import (
@@ -21,7 +20,6 @@ from kgcf.cli.options import (
 )
 from kgcf.cli.tables import facts_tables
 from kgcf.data import registry
-from kgcf.data.figures import draw_relations
 from kgcf.data.manifest import Benchmark
 from kgcf.data.statistics import describe
 
@@ -65,6 +63,8 @@ def info_command(
     dataset = open_data(data, names, header, split_seed, allow_inverse_leak, quiet=as_json)
     facts = describe(dataset, np.random.default_rng(seed))
     if plot is not None:
+        from kgcf.data.figures import draw_relations  # matplotlib is slow to import, and seldom needed
+
         draw_relations(facts, plot)
     known = registry.benchmark(data) if registry.is_known(data) else None
     if as_json:
@@ -88,13 +88,9 @@ def get_command(
     to: Annotated[Path | None, typer.Option(help="Folder to put it into [default: the user cache].")] = None,
 ) -> None:
     """Copy or download a benchmark into the user cache, checked by sha256, and say where it is."""
-    console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("fetching"), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("fetching", total=None)
-        folders, notes = registry.get(name, to, lambda count: bar.advance(task, count))
+    folders, notes = registry.get(name, to)
     for note in notes:
-        console.print(f"note: {note}", style="dim", markup=False, soft_wrap=True)
+        Console(stderr=True).print(f"note: {note}", style="dim", markup=False, soft_wrap=True)
     for folder in folders:
         typer.echo(folder)
 

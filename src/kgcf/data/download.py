@@ -2,11 +2,16 @@
 
 import http.client
 import os
+import socket
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from rich.console import Console
+from rich.progress import DownloadColumn, Progress, SpinnerColumn, TextColumn, TransferSpeedColumn
 
 from kgcf import __version__
 from kgcf.errors import KgcfError
@@ -24,6 +29,16 @@ class DownloadError(KgcfError):
 
 class _CutShortError(Exception):
     """The connection ended before the file did."""
+
+
+@contextmanager
+def showing_bytes(what: str) -> Iterator[Advance]:
+    """Bytes received and their speed, on standard error, and only where somebody looks at it."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(f"fetching {what}", total=None)
+        yield lambda count: bar.advance(task, count)
 
 
 def fetch(
@@ -50,7 +65,7 @@ def fetch(
             if error.code not in (429, 500, 502, 503, 504) or attempt == ATTEMPTS:
                 raise DownloadError(f"{url} answered {error.code} {error.reason}.") from error
         except (OSError, http.client.HTTPException, _CutShortError) as error:
-            if attempt == ATTEMPTS:
+            if attempt == ATTEMPTS or _no_network(error):
                 raise DownloadError(_sentence(url, part, error)) from error
         pause(0.5 * 2**attempt)
 
@@ -88,6 +103,11 @@ def _start(content_range: str | None) -> int:
     """The first byte of `bytes 100-199/200`, −1 if there is none."""
     text = (content_range or "").removeprefix("bytes ").split("-")[0]
     return int(text) if text.isdigit() else -1
+
+
+def _no_network(error: Exception) -> bool:
+    """Whether even the server's name could not be looked up, so that asking again is vain."""
+    return isinstance(error, urllib.error.URLError) and isinstance(error.reason, socket.gaierror)
 
 
 def _sentence(url: str, part: Path, error: Exception) -> str:

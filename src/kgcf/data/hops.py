@@ -65,13 +65,11 @@ def _distances(
         if pairs[b, 0] == pairs[b, 1]:
             result[b] = 0
             continue
-        first = np.zeros(2, np.int64)
-        last = np.ones(2, np.int64)
+        first, last = np.zeros(2, np.int64), np.ones(2, np.int64)
         for s in range(2):
             stamps[pairs[b, s]] = 2 * b + s
             queues[s, 0] = pairs[b, s]
-        met = False
-        walked = 0
+        met, walked = False, 0
         while walked < hops and not met:
             s = 0 if last[0] - first[0] <= last[1] - first[1] else 1
             if last[s] == first[s]:

@@ -36,7 +36,7 @@ def obtain(graph: GraphFacts, root: Path, advance: Advance = silent) -> list[str
     problems: list[str] = []
     for step in graph.download:
         wanted = [name for name in _makes(step) if name in missing]
-        if wanted:
+        if wanted and not (step["kind"] == "aligned" and any(name in missing for name in SPLIT_FILES)):
             made = _run(step, graph, folder, wanted, advance, problems)
             missing = [name for name in missing if name not in made]
     reasons = " ".join(dict.fromkeys(problems))

@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 
 from kgcf.data.dataset import Dataset, Split
-from kgcf.data.download import DownloadError
+from kgcf.data.download import DownloadError, showing_bytes
 from kgcf.data.folders import find_parts
 from kgcf.data.manifest import Benchmark, GraphFacts, benchmark, benchmarks, graph, is_known, names
 from kgcf.data.names import read_names
@@ -16,20 +16,19 @@ from kgcf.data.reader import read_folder, read_inductive
 from kgcf.data.recipes import obtain
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import DataError
-from kgcf.progress import Advance, silent
 from kgcf.storage import replacing
 
 __all__ = ["at_hand", "benchmark", "benchmarks", "find_extra", "get", "is_known", "load", "locate", "names"]
 
 
-def load(name: str, *, data_root: str | Path | None = None, advance: Advance = silent) -> Dataset:
+def load(name: str, *, data_root: str | Path | None = None) -> Dataset:
     """Load a benchmark by name: `wn18rr`, `wn18rr:v1`, `world`, …
 
     Its files are looked up as `places.py` says (or only in `data_root`, where that is given), then
     fetched from their public home into the user cache. `KGCF_OFFLINE=1` forbids fetching.
     """
     found = benchmark(name)
-    folders = [_folder_of(facts, found, data_root, advance) for facts in found.graphs]
+    folders = [_folder_of(facts, found, data_root) for facts in found.graphs]
     for facts, folder in zip(found.graphs, folders, strict=True):
         check_graph(facts, folder)
     data = read_inductive(folders[0], folders[1]) if found.inductive else read_folder(find_parts(folders[0]))
@@ -57,15 +56,10 @@ def find_extra(name: str, file: str, data_root: str | Path | None = None) -> Pat
     facts = benchmark(name).graphs[0]
     if file not in facts.files:
         raise DataError(f"{name} has no file {file}; it has {', '.join(facts.files)}.")
-    for place in places(data_root):
-        path = find_file(place.path / facts.name, file)
-        if path is not None:
-            check_file(path, facts.files[file], facts.name)
-            return path
-    return None
+    return _find_checked(facts, file, data_root)
 
 
-def get(name: str, to: Path | None = None, advance: Advance = silent) -> tuple[list[Path], list[str]]:
+def get(name: str, to: Path | None = None) -> tuple[list[Path], list[str]]:
     """Copy or download a benchmark, and the graph whose names it uses, into the cache (or the folder `to`).
 
     Returns the folders, and notes about name files that could not be had.
@@ -78,7 +72,7 @@ def get(name: str, to: Path | None = None, advance: Advance = silent) -> tuple[l
     notes: list[str] = []
     for facts in wanted:
         _copy(facts, root)
-        notes += obtain(facts, root, advance)
+        notes += _obtain(facts, root)
     return [root / facts.name for facts in wanted], notes
 
 
@@ -90,19 +84,35 @@ def check_graph(facts: GraphFacts, folder: Path) -> None:
             check_file(path, expected, facts.name)
 
 
-def _folder_of(facts: GraphFacts, found: Benchmark, data_root: str | Path | None, advance: Advance) -> Path:
+def _find_checked(facts: GraphFacts, file: str, data_root: str | Path | None) -> Path | None:
+    """One file of a graph in the first place that has it."""
+    for place in places(data_root):
+        path = find_file(place.path / facts.name, file)
+        if path is not None:
+            check_file(path, facts.files[file], facts.name)
+            return path
+    return None
+
+
+def _folder_of(facts: GraphFacts, found: Benchmark, data_root: str | Path | None) -> Path:
     if found.embedded:
         return _package_folder(facts)
     looked = places(data_root)
     if (at := find_graph(facts, looked)) is not None:
         return at[1]
     if data_root is None and facts.download and os.environ.get("KGCF_OFFLINE", "0") in ("", "0"):
-        try:
-            obtain(facts, cache_place().path, advance)
-        except DownloadError as error:
-            raise DataError(f"{_not_at_hand(facts, looked)} {error}") from error
+        _obtain(facts, cache_place().path)
         return cache_place().path / facts.name
     raise DataError(_not_at_hand(facts, looked))
+
+
+def _obtain(facts: GraphFacts, root: Path) -> list[str]:
+    """Fetch what is missing, with progress; where that fails, say where the files can be put by hand."""
+    try:
+        with showing_bytes(facts.name) as advance:
+            return obtain(facts, root, advance)
+    except DownloadError as error:
+        raise DownloadError(f"{error} {_not_at_hand(facts, places())}") from error
 
 
 def _not_at_hand(facts: GraphFacts, looked: list[Place]) -> str:
@@ -154,7 +164,7 @@ def _with_parent_names(data: Dataset, found: Benchmark, data_root: str | Path | 
     parent = graph(found.names_from)
     known: dict[str, dict[str, str]] = {}
     for file in ("entity_names.tsv", "relation_names.tsv"):
-        path = find_extra(parent.name, file, data_root) if file in parent.files else None
+        path = _find_checked(parent, file, data_root) if file in parent.files else None
         known[file] = {} if path is None else read_names(path)
     named: dict[int, Vocabulary] = {}
 

@@ -61,9 +61,15 @@ def collect_contexts(
 
 
 def all_contexts(graph: KnowledgeGraph) -> Contexts:
-    """The context of every entity where nothing is hidden: row v is entity v."""
+    """The contexts of all entities where nothing is hidden, each distinct histogram once; rows[v] is entity v's."""
     everybody = np.arange(graph.entity_count)
-    return _histograms(graph, None, everybody, np.full(len(everybody), -1), everybody)
+    nobody = np.full(len(everybody), -1)
+    single = _histograms(graph, None, everybody, nobody, everybody)
+    marks = _mark_rows(single.offsets, single.relations, single.shares)
+    _, first, rows = np.unique(marks, return_index=True, return_inverse=True)
+    if not _equal_rows(single.offsets, single.relations, single.shares, first[rows]):
+        return single  # two histograms with the same mark: as good as impossible, and still right
+    return _histograms(graph, None, first, nobody[: len(first)], rows)
 
 
 def _touched_pairs(graph: KnowledgeGraph, hidden: HiddenTriples | None) -> NDArray[np.int64]:
@@ -134,3 +140,34 @@ def _count_relations(
         shares[start:count] /= max(degree, 1)
         offsets[i + 1] = count
     return offsets, relations[:count].copy(), shares[:count].copy()
+
+
+@kernel
+def _mark_rows(
+    offsets: NDArray[np.int64], relations: NDArray[np.int32], shares: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """A number for every row that differs where rows differ: a sum over irrational multiples."""
+    marks = np.zeros(len(offsets) - 1)
+    for row in range(len(marks)):
+        for i in range(offsets[row], offsets[row + 1]):
+            marks[row] += shares[i] * np.sin(1.0 + relations[i]) + np.sqrt(2.0 + relations[i])
+    return marks
+
+
+@kernel
+def _equal_rows(
+    offsets: NDArray[np.int64],
+    relations: NDArray[np.int32],
+    shares: NDArray[np.float64],
+    others: NDArray[np.int64],
+) -> bool:
+    """Whether every row equals the row it is said to equal."""
+    for row in range(len(others)):
+        begin, other = offsets[row], offsets[others[row]]
+        length = offsets[row + 1] - begin
+        if offsets[others[row] + 1] - other != length:
+            return False
+        for i in range(length):
+            if relations[begin + i] != relations[other + i] or shares[begin + i] != shares[other + i]:
+                return False
+    return True

@@ -125,7 +125,7 @@ class Planner:
         table = np.zeros((len(sources), 0)) if candidates is None else candidates
         questions = Questions(
             sources,
-            np.ascontiguousarray(table, dtype=np.int64).reshape(len(sources), -1),
+            np.ascontiguousarray(table, dtype=np.int64),
             np.ascontiguousarray(hidden.offsets, dtype=np.int64),
             np.ascontiguousarray(hidden.triples, dtype=np.int32),
         )
@@ -155,6 +155,8 @@ class Planner:
 
     def _check(self, questions: Questions, relations: NDArray[np.int64]) -> None:
         count = len(questions.heads)
+        if questions.candidates.ndim != 2 or len(questions.candidates) != count:
+            raise DataError(f"Candidates of shape {questions.candidates.shape}; give one row per query, [{count}, K].")
         if len(relations) != count or len(questions.hidden_offsets) != count + 1:
             raise DataError(
                 f"A batch of {count} heads came with {len(relations)} relations and hidden triples for "

@@ -1,0 +1,53 @@
+"""Relation histograms against counting by hand."""
+
+import numpy as np
+import pytest
+import torch
+
+from kgcf.data.graph import KnowledgeGraph
+from kgcf.propagation.contexts import all_contexts, collect_contexts
+
+from .batches import Batch, random_batch
+from .random_graphs import random_graph
+
+
+def count_by_hand(graph: KnowledgeGraph, batch: Batch | None, query: int, entity: int) -> list[float]:
+    counts = [0] * (2 * graph.relation_count)
+    hidden = set() if batch is None else set(batch.hidden.of(query).tolist())
+    for index, (head, relation, tail) in enumerate(graph.triples.tolist()):
+        if index not in hidden:
+            counts[relation] += head == entity
+            counts[relation + graph.relation_count] += tail == entity
+    return [count / max(sum(counts), 1) for count in counts]
+
+
+@pytest.mark.parametrize("remove", ["triple", "pair", "nothing"])
+def test_contexts_leave_hidden_triples_out(remove: str) -> None:
+    for seed in range(8):
+        graph = random_graph(seed, relation_count=3)
+        batch = random_batch(seed, graph, remove=remove)
+        contexts = collect_contexts(graph, batch.hidden, np.arange(5)[:, None], batch.candidates)
+        table = contexts.dense(torch.zeros(1, dtype=torch.float64))[contexts.row_tensor(torch.zeros(1))]
+        for query, k in np.ndindex(*batch.candidates.shape):
+            expected = count_by_hand(graph, batch, query, int(batch.candidates[query, k]))
+            torch.testing.assert_close(table[query, k], torch.tensor(expected, dtype=torch.float64))
+
+
+def test_rows_are_shared_by_the_queries_that_hide_nothing_of_an_entity() -> None:
+    graph = KnowledgeGraph.build([(0, 0, 1), (1, 0, 2), (2, 0, 3)], 4, 1)
+    batch = Batch(np.array([0, 0]), np.array([0, 0]), np.array([[1, 3], [2, 3]]), random_batch(0, graph, 2).hidden)
+    everybody = collect_contexts(graph, None, np.arange(2)[:, None], np.arange(4))
+    assert len(everybody) == 4
+    hiding = collect_contexts(graph, batch.hidden, np.arange(2)[:, None], np.arange(4))
+    assert len(hiding) <= 4 + 4  # two queries hide one triple each: two ends each
+
+
+def test_all_contexts_hold_each_distinct_histogram_once() -> None:
+    graph = random_graph(2, entity_count=30, relation_count=3)
+    contexts = all_contexts(graph)
+    distinct = {tuple(count_by_hand(graph, None, 0, entity)) for entity in range(30)}
+    assert len(contexts) == len(distinct) < 30
+    table = contexts.dense(torch.zeros(1, dtype=torch.float64))
+    for entity in range(graph.entity_count):
+        expected = torch.tensor(count_by_hand(graph, None, 0, entity), dtype=torch.float64)
+        torch.testing.assert_close(table[contexts.rows[entity]], expected)
