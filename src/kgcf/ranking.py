@@ -11,10 +11,10 @@ from kgcf.model import KGCF
 from kgcf.propagation.contexts import all_contexts
 from kgcf.propagation.parallel import Workers
 from kgcf.propagation.plan import Budget, Planner
-from kgcf.propagation.scores import score_all
+from kgcf.propagation.ranking import score_all
 
 TreatedAll = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
-_QUERIES_AT_ONCE = 32
+_QUERIES_AT_ONCE = 4
 
 
 class GraphScorer:

@@ -117,7 +117,9 @@ def _answer(
     observed: ObservedGraph, question: Question, found: int, rank: int, logit: float, known: bool, reached: bool
 ) -> Answer:
     name = (observed.relations if question.relation is None else observed.entities).display(found)
-    head, relation, tail = (name if part is None else part for part in (question.head, question.relation, question.tail))
+    head, relation, tail = (
+        name if part is None else part for part in (question.head, question.relation, question.tail)
+    )
     return Answer(head, relation, tail, rank, logit, sigmoid(logit), known, reached)
 
 
