@@ -1,4 +1,4 @@
-"""`kgcf evaluate DATA`: rank the answers of a split and print, or write, the results with their protocol."""
+"""`kgcf evaluate RUN|DATA`: rank the answers of a split and print, or write, the results with their protocol."""
 
 import json
 from pathlib import Path
@@ -8,27 +8,22 @@ import typer
 from rich.console import Console
 
 from kgcf.baselines.frequency import FrequencyScorer
-from kgcf.cli.options import (
-    DataArgument,
-    HeaderOption,
-    JsonOption,
-    LeakOption,
-    NamesOption,
-    SplitSeedOption,
-    open_data,
-)
-from kgcf.errors import unknown_name
+from kgcf.cli.options import HeaderOption, JsonOption, LeakOption, NamesOption, SplitSeedOption, open_data
+from kgcf.data.vocabulary import Vocabulary
+from kgcf.errors import SettingsError, unknown_name
 from kgcf.evaluation.report import breakdown_tables, evaluation_table
-from kgcf.evaluation.results import evaluate
+from kgcf.evaluation.results import Evaluation, evaluate
 from kgcf.progress import showing
+from kgcf.run import Run
 from kgcf.storage import write_json
 
 _SPLITS = ("valid", "test")
 
 
 def evaluate_command(
-    data: DataArgument,
+    target: Annotated[str, typer.Argument(metavar="RUN|DATA", help="A run; or data, for the frequency baseline.")],
     split: Annotated[str, typer.Option(help="valid or test.")] = "test",
+    graph: Annotated[str | None, typer.Option(help="Another dataset with the same relations, for a run.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Rank only this many triples, drawn at random.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the draw and of the bootstrap.")] = 0,
     details: Annotated[bool, typer.Option("--details", help="Also print sides, ties, categories, relations.")] = False,
@@ -39,23 +34,37 @@ def evaluate_command(
     allow_inverse_leak: LeakOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Evaluate the frequency baseline on a dataset: the floor that every model must beat."""
+    """Evaluate a run, or the frequency baseline on a dataset: the floor that every model must beat."""
     if split not in _SPLITS:
         raise unknown_name("split", split, _SPLITS)
-    dataset = open_data(data, names, header, split_seed, allow_inverse_leak, quiet=as_json)
-    task = getattr(dataset, split)
-    asked = 2 * (len(task) if limit is None else min(limit, len(task)))
-    with showing("ranking", asked) as advance:
-        scorer = FrequencyScorer(task.observed)
-        result = evaluate(scorer, dataset, split, model="frequency", limit=limit, seed=seed, advance=advance)
+    is_run = (Path(target) / "run.json").is_file()
+    if graph is not None and not is_run:
+        raise SettingsError(f"--graph goes with a run, and {target} is none.")
+    other = graph if is_run else target
+    data = None if other is None else open_data(other, names, header, split_seed, allow_inverse_leak, quiet=as_json)
+    with showing("ranking", 0) as advance:
+        if is_run:
+            run = Run.open(target)
+            save = graph is None and split == "test" and limit is None
+            result = run.evaluate(split, limit=limit, seed=seed, data=data, save=save, advance=advance)
+            relations = run.data.relations
+        else:
+            assert data is not None
+            scorer = FrequencyScorer(getattr(data, split).observed)
+            result = evaluate(scorer, data, split, model="frequency", limit=limit, seed=seed, advance=advance)
+            relations = data.relations
+    _show(result, relations, details, output, as_json)
+
+
+def _show(result: Evaluation, relations: Vocabulary, details: bool, output: Path | None, as_json: bool) -> None:
     if output is not None:
         write_json(output, result.to_json())
     if as_json:
         typer.echo(json.dumps(result.to_json(), indent=2, ensure_ascii=False))
         return
     console = Console()
-    console.print(evaluation_table({"frequency": result}))
+    console.print(evaluation_table({str(result.protocol["model"]): result}))
     if details:
-        console.print(breakdown_tables(result, dataset.relations))
+        console.print(breakdown_tables(result, relations))
     if output is not None:
         console.print(f"Written to {output}", soft_wrap=True)

@@ -1,0 +1,82 @@
+"""`kgcf predict RUN`: the best tails, heads or relations for a question."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from kgcf.cli.options import JsonOption
+from kgcf.cli.train import RunArgument
+from kgcf.errors import DataError
+from kgcf.prediction.answers import UNKNOWN, Answer
+from kgcf.run import Run
+
+GraphOption = Annotated[
+    Path | None, typer.Option("--graph", help="Observe this file of triples instead; its entities may be new.")
+]
+ObservedOption = Annotated[
+    Literal["all", "train"], typer.Option("--observed", help="Observe everything that was given, or train only.")
+]
+
+
+def predict_command(
+    run: RunArgument,
+    head: Annotated[str | None, typer.Option(help="Name or label of the head.")] = None,
+    relation: Annotated[str | None, typer.Option(help="Name or label of the relation, or '?'.")] = None,
+    tail: Annotated[str | None, typer.Option(help="Name or label of the tail.")] = None,
+    top: Annotated[int, typer.Option(min=1, help="How many answers.")] = 10,
+    known: Annotated[bool, typer.Option("--known", help="Also show answers that are known already.")] = False,
+    candidates: Annotated[Path | None, typer.Option(help="Only these entities: a file, one a line.")] = None,
+    graph: GraphOption = None,
+    observed: ObservedOption = "all",
+    as_json: JsonOption = False,
+) -> None:
+    """Predict the missing part of a triple: give two of --head, --relation, --tail."""
+    opened = Run.open(run)
+    answers = opened.predict(
+        _given(head),
+        _given(relation),
+        _given(tail),
+        top=top,
+        show_known=known,
+        candidates=None if candidates is None else read_lines(candidates),
+        graph=graph,
+        observed=observed,
+    )
+    if as_json:
+        typer.echo(json.dumps([asdict(answer) for answer in answers], indent=2, ensure_ascii=False))
+        return
+    Console().print(answer_table(answers))
+
+
+def answer_table(answers: list[Answer]) -> Table:
+    """Answers as a table for people."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title, side in (("rank", "right"), ("head", "left"), ("relation", "left"), ("tail", "left")):
+        table.add_column(title, justify="right" if side == "right" else "left")
+    for title in ("probability (sigmoid)", "logit"):
+        table.add_column(title, justify="right")
+    table.add_column("note")
+    for a in answers:
+        note = "known" if a.known else "" if a.reached else "no path"
+        table.add_row(str(a.rank), a.head, a.relation, a.tail, f"{a.probability:.4f}", f"{a.logit:.3f}", note)
+    return table
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text file that are not blank."""
+    try:
+        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read as a list of names: {error}.") from error
+    if not any(lines):
+        raise DataError(f"{path} is empty: it should have one name a line.")
+    return [line for line in lines if line]
+
+
+def _given(text: str | None) -> str | None:
+    return None if text == UNKNOWN else text

@@ -1,0 +1,71 @@
+"""`kgcf train DATA` and `kgcf resume RUN`."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from kgcf.cli.options import DataArgument, HeaderOption, LeakOption, NamesOption, SplitSeedOption, open_data
+from kgcf.cli.watch import Watcher
+from kgcf.evaluation.report import evaluation_table
+from kgcf.pipeline import Surroundings, fit, resume
+from kgcf.run import Run
+from kgcf.runs import RunFolder
+from kgcf.training.distributed import World, join_world, leave_world
+
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
+SetOption = Annotated[list[str] | None, typer.Option("--set", help="Change a setting: section.key=value. Repeatable.")]
+
+
+def train_command(
+    data: DataArgument,
+    preset: Annotated[str, typer.Option(help="default, fast, paper or nbfnet.")] = "default",
+    output: Annotated[Path | None, typer.Option(help="Folder of the run [default: runs/NAME-PRESET].")] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file with settings on top of the preset.")] = None,
+    changes: SetOption = None,
+    names: NamesOption = None,
+    header: HeaderOption = None,
+    split_seed: SplitSeedOption = 0,
+    allow_inverse_leak: LeakOption = False,
+) -> None:
+    """Train a model on a benchmark, a folder or a file of triples, and evaluate it."""
+    world = join_world()
+    dataset = open_data(data, names, header, split_seed, allow_inverse_leak, quiet=not world.leads)
+    folder = RunFolder(output or Path("runs") / f"{dataset.name.replace(':', '_')}-{preset}")
+
+    def work(around: Surroundings) -> Run:
+        return fit(dataset, folder.path, preset=preset, config=config, changes=changes or (), around=around)
+
+    _train(folder, world, work)
+
+
+def resume_command(run: RunArgument) -> None:
+    """Continue a run that was stopped or killed, to the same weights as without the stop."""
+    _train(RunFolder(run), join_world(), lambda around: resume(run, around))
+
+
+def _train(folder: RunFolder, world: World, work: Callable[[Surroundings], Run]) -> None:
+    """Train with somebody watching; on Ctrl-C say how to go on."""
+    try:
+        with Watcher(folder, shown=world.leads) as watcher:
+            run = work(Surroundings(watcher, watcher.say, world))
+    except KeyboardInterrupt:
+        message = f"Stopped; the checkpoint is saved. Continue with: kgcf resume {folder.path}"
+        Console(stderr=True, soft_wrap=True).print(message)
+        sys.exit(130)
+    finally:
+        leave_world()
+    if world.leads:
+        _report(run)
+
+
+def _report(run: Run) -> None:
+    """Evaluate on test where there are test triples, and say what can be done next."""
+    console = Console(highlight=False, soft_wrap=True)
+    if len(run.data.test):
+        result = run.evaluate("test", save=True)
+        Console().print(evaluation_table({result.protocol["model"]: result}))
+    console.print(f"The run is in {run.folder.path}. Next: kgcf predict {run.folder.path} --head … --relation …")

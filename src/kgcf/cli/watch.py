@@ -1,0 +1,66 @@
+"""Training as people watch it: a bar with loss terms, queries per second and the time left; a line per epoch."""
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from kgcf.runs import RunFolder
+from kgcf.training.loop import Listener
+
+_TERMS = ("factual", "counterfactual", "discrepancy")
+
+
+class Watcher(Listener):
+    """Shows steps on a terminal, prints a line per epoch, and writes log.jsonl."""
+
+    def __init__(self, folder: RunFolder, shown: bool) -> None:
+        self._folder = folder
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._shown = shown
+        columns = (
+            TextColumn("epoch {task.fields[epoch]}"),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[terms]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+        )
+        live = shown and self._console.is_terminal
+        self._bar = Progress(*columns, console=self._console, transient=True, disable=not live)
+        self._task = self._bar.add_task("", total=None, epoch=1, terms="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def say(self, text: str) -> None:
+        """Print a line."""
+        if self._shown:
+            self._console.print(text, style="dim", markup=False)
+
+    def step(self, done: int, total: int, epoch: int, means: dict[str, float]) -> None:
+        """Move the bar."""
+        self._bar.update(self._task, completed=done, total=total, epoch=epoch + 1, terms=_describe(means))
+
+    def epoch(self, entry: dict[str, float]) -> None:
+        """Print and log a finished epoch."""
+        if not self._shown:
+            return
+        self._folder.log(entry)
+        validated = f"  validation MRR {entry['validation_mrr']:.4f}" if "validation_mrr" in entry else ""
+        left_out = int(entry["unreached"] + entry["impossible"])
+        skipped = f"  {left_out:,} queries without evidence left out" if left_out else ""
+        self.say(f"epoch {entry['epoch']:.0f}  {_describe(entry)}{validated}  {entry['seconds']:.0f} s{skipped}")
+
+
+def _describe(means: dict[str, float]) -> str:
+    terms = "  ".join(f"{term} {means[term]:.4f}" for term in _TERMS if term in means)
+    return f"{terms}  {means['queries_per_second']:,.0f} queries/s"

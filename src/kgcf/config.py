@@ -1,0 +1,174 @@
+"""The whole configuration of a run: presets, benchmark files, `--set key=value`; every ablation is a named switch."""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from kgcf.embedding import SpaceSettings
+from kgcf.encoder import EncoderSettings
+from kgcf.errors import SettingsError, closest, unknown_name
+from kgcf.model import DecoderSettings
+from kgcf.training.objective import ObjectiveSettings
+from kgcf.training.settings import TrainingSettings
+from kgcf.treatment import TreatmentSettings
+
+
+class MatchingSettings(BaseModel):
+    """Where substitutes are looked for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    candidates: Literal["observed", "all"] = Field(
+        default="observed", description="Pairs that a train triple links, or all pairs of entities."
+    )
+
+
+class Settings(BaseModel):
+    """One section per stage."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    encoder: EncoderSettings = EncoderSettings()
+    decoder: DecoderSettings = DecoderSettings()
+    treatment: TreatmentSettings = TreatmentSettings()
+    space: SpaceSettings = SpaceSettings()
+    matching: MatchingSettings = MatchingSettings()
+    objective: ObjectiveSettings = ObjectiveSettings()
+    training: TrainingSettings = TrainingSettings()
+
+    @property
+    def needs_matching(self) -> bool:
+        """Whether counterfactual relations enter the loss."""
+        return self.decoder.treatment and (self.objective.alpha > 0 or self.objective.beta > 0)
+
+
+Values = Mapping[str, Mapping[str, Any]]
+
+_PLAIN: Values = {
+    "encoder": {"context": "none"},
+    "training": {"skip_unreached": False, "schedule": "constant"},
+}
+PRESETS: dict[str, Values] = {
+    "default": {},
+    "fast": {"encoder": {"layers": 4}, "training": {"budget": 20_000}},
+    "paper": {
+        **_PLAIN,
+        "treatment": {"leave_one_out": False},
+        "matching": {"candidates": "all"},
+        "objective": {"cf_target": "printed", "disc_pairs": "all"},
+    },
+    "nbfnet": {**_PLAIN, "decoder": {"treatment": False}, "objective": {"alpha": 0.0, "beta": 0.0}},
+}
+
+
+def configure(
+    preset: str = "default", benchmark: str | None = None, file: Path | None = None, changes: Iterable[str] = ()
+) -> Settings:
+    """Preset, then what the benchmark's data ask for, then the user's file, then `section.key=value` changes."""
+    if preset not in PRESETS:
+        raise unknown_name("preset", preset, PRESETS)
+    values: dict[str, dict[str, Any]] = {}
+    _overlay(values, PRESETS[preset])
+    if benchmark is not None:
+        _overlay(values, benchmark_values(benchmark))
+    if file is not None:
+        _overlay(values, read_values(file))
+    for change in changes:
+        _overlay(values, _parse_change(change))
+    return settings_from(values)
+
+
+def settings_from(values: Values) -> Settings:
+    """Check all values; an unknown key or impossible value is a sentence that names the choices."""
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise SettingsError(_explain(error)) from error
+
+
+def benchmark_values(name: str) -> Values:
+    """The settings that a benchmark's data ask for; nothing for data that we do not know."""
+    file = resources.files("kgcf") / "configs" / f"{name.replace(':', '_')}.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+
+def read_values(path: Path) -> Values:
+    """Read a TOML file with sections as in `config.toml` of a run."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}.") from error
+
+
+def write_toml(settings: Settings) -> str:
+    """The effective configuration as TOML, each key with its line of help."""
+    lines = ["# The effective configuration of this run; `kgcf train DATA --config FILE` takes it."]
+    for section, model in settings:
+        lines += ["", f"[{section}]"]
+        for key, value in model:
+            shown = _toml(value)
+            help_text = type(model).model_fields[key].description
+            lines.append(f"{key} = {shown}  # {help_text}" if shown is not None else f"# {key}: not set. {help_text}")
+    return "\n".join(lines) + "\n"
+
+
+def _overlay(values: dict[str, dict[str, Any]], more: Mapping[str, Any]) -> None:
+    for section, entries in more.items():
+        if not isinstance(entries, Mapping):
+            raise SettingsError(f"'{section}' must be a section with keys, such as [training]. {_choices(())}")
+        values.setdefault(section, {}).update(entries)
+
+
+def _parse_change(change: str) -> Values:
+    """`training.batch_size=64`; the value is read as TOML, else as a word."""
+    key, sign, text = change.partition("=")
+    section, dot, name = key.strip().partition(".")
+    if not (sign and dot and name):
+        raise SettingsError(f"'{change}' should be section.key=value, for example training.batch_size=64.")
+    if text.strip().lower() == "none":
+        return {section: {name: None}}
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()
+    return {section: {name: value}}
+
+
+def _toml(value: object) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _explain(error: ValidationError) -> str:
+    first = error.errors()[0]
+    place = [str(part) for part in first["loc"]]
+    if first["type"] == "extra_forbidden":
+        near = closest(place[-1], _known_keys(place[:-1]))
+        hint = f" Did you mean '{near[0]}'?" if near else ""
+        return f"There is no setting '{'.'.join(place)}'.{hint} {_choices(place[:-1])}"
+    message = first["msg"].removeprefix("Value error, ")
+    return f"The setting {'.'.join(place[:2])} cannot be {first['input']!r}: {message}."
+
+
+def _choices(place: Iterable[str]) -> str:
+    return "Choices: " + ", ".join(_known_keys(place)) + "."
+
+
+def _known_keys(place: Iterable[str]) -> list[str]:
+    section = next(iter(place), None)
+    if section is None:
+        return list(Settings.model_fields)
+    model = getattr(Settings(), section)
+    assert isinstance(model, BaseModel)
+    return list(type(model).model_fields)

@@ -1,0 +1,132 @@
+"""The whole way, top to bottom: data → treatment → substitutes → model → training → evaluation."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kgcf.config import Settings, configure
+from kgcf.data.dataset import Dataset
+from kgcf.data.source import read
+from kgcf.errors import DataError
+from kgcf.prediction.observed import ObservedGraph
+from kgcf.run import Run, new_model
+from kgcf.runs import RunFolder
+from kgcf.stages import Say, quiet, substitutes_stage, treatment_stage
+from kgcf.storage import write_json
+from kgcf.training.batches import choose_removal
+from kgcf.training.distributed import World
+from kgcf.training.loop import Listener, Trainer
+from kgcf.training.step import StepContext
+from kgcf.validation import divided_mrr
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Who watches and who helps: progress, messages, other processes."""
+
+    listener: Listener = field(default_factory=Listener)
+    say: Say = quiet
+    world: World = field(default_factory=World)
+
+
+def fit(
+    source: Any,  # noqa: ANN401
+    output: str | Path,
+    *,
+    preset: str = "default",
+    config: Path | None = None,
+    changes: Iterable[str] = (),
+    around: Surroundings | None = None,
+) -> Run:
+    """Train a model on a benchmark, file, folder, frame or dataset; the run folder `output` must be new."""
+    data = source if isinstance(source, Dataset) else read(source)
+    settings = settle(configure(preset, data.name, config, changes), data)
+    around = around or Surroundings()
+    folder = RunFolder(Path(output))
+    if around.world.leads:
+        folder.create(data, settings, preset)
+    return _train(folder, data, settings, around, resumed=False)
+
+
+def resume(path: str | Path, around: Surroundings | None = None) -> Run:
+    """Continue a run that was stopped, to the same weights as without the stop."""
+    folder = RunFolder(Path(path))
+    folder.check()
+    return _train(folder, folder.dataset(), folder.settings(), around or Surroundings(), resumed=True)
+
+
+def open_run(path: str | Path) -> Run:
+    """Open a finished run; nothing but its folder is needed."""
+    return Run.open(path)
+
+
+def settle(settings: Settings, data: Dataset) -> Settings:
+    """Replace what was left to the data (`remove = auto`, threads) by what the data say; refuse what cannot work."""
+    if not len(data.graph):
+        raise DataError(f"{data.name} has no train triples, so there is nothing to learn from.")
+    training = settings.training
+    remove = training.remove
+    if remove == "auto":
+        remove = choose_removal(data.graph, data.valid.queries)
+    threads = training.threads or torch.get_num_threads()
+    changed = training.model_copy(update={"remove": remove, "threads": threads})
+    return settings.model_copy(update={"training": changed})
+
+
+def _train(folder: RunFolder, data: Dataset, settings: Settings, around: Surroundings, resumed: bool) -> Run:
+    treatment = treatment_stage(folder, data, settings, around.say)
+    substitutes = substitutes_stage(folder, data, settings, treatment, around.say)
+    model = new_model(settings, len(data.relations))
+    training = settings.training
+    assert training.remove != "auto"
+    context = StepContext(
+        model=model,
+        graph=data.graph,
+        objective=settings.objective,
+        treated=None if treatment is None else treatment.treated,
+        leave_one_out=settings.treatment.leave_one_out,
+        substitutes=substitutes,
+        remove=training.remove,
+        skip_unreached=training.skip_unreached,
+        memory=training.memory_gb * 1e9,
+    )
+    bound = ObservedGraph(model, data.graph, data.entities, data.relations, treatment, training.threads)
+
+    def validate() -> float:
+        return divided_mrr(bound.scorer, data, training.validate_triples, training.seed, around.world)
+
+    trainer = Trainer(
+        context,
+        training,
+        validate if len(data.valid) else None,
+        around.world,
+        folder.file("checkpoint.safetensors"),
+        _key(data, settings),
+        around.listener,
+    )
+    if resumed and trainer.checkpoint is not None and trainer.checkpoint.is_file():
+        trainer.resume()
+    progress = trainer.run()
+    run = Run(folder, model, data, settings)
+    if around.world.leads:
+        _record(folder, progress.history, progress.best, progress.best_epoch)
+        run.save_model()
+    return run
+
+
+def _key(data: Dataset, settings: Settings) -> str:
+    """What a checkpoint depends on: the train graph and every setting."""
+    text = data.graph.fingerprint + json.dumps(settings.model_dump(mode="json"), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _record(folder: RunFolder, history: list[dict[str, float]], best: float, best_epoch: int) -> None:
+    """Add what training did to the facts of the run."""
+    facts = folder.facts()
+    facts["history"] = {"epochs": history, "best_validation_mrr": best, "best_epoch": best_epoch}
+    write_json(folder.file("data.json"), facts)

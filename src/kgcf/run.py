@@ -1,0 +1,214 @@
+"""`Run`: a trained model with its data; evaluates, predicts, completes, scores."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from kgcf.config import Settings
+from kgcf.data.dataset import Dataset, Split
+from kgcf.data.encoding import encode
+from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.reader import read_table, table_from
+from kgcf.data.tables import TripleTable
+from kgcf.data.vocabulary import Vocabulary
+from kgcf.errors import DataError, StorageError
+from kgcf.evaluation.results import Evaluation, evaluate
+from kgcf.model import KGCF
+from kgcf.prediction.answers import Answer, Question, predict, score_triples
+from kgcf.prediction.completion import complete, plan_completion
+from kgcf.prediction.observed import ObservedGraph
+from kgcf.progress import Advance, silent
+from kgcf.runs import RunFolder
+from kgcf.storage import map_arrays, save_arrays, write_json
+from kgcf.treatment import assign_treatment
+
+Observed = Literal["all", "train"]
+MODEL = "model.safetensors"
+
+
+class Run:
+    """Open one with `kgcf.open(folder)`, or get one from `kgcf.fit`."""
+
+    def __init__(self, folder: RunFolder, model: KGCF, data: Dataset, settings: Settings) -> None:
+        self.folder = folder
+        self.model = model
+        self.data = data
+        self.settings = settings
+
+    @classmethod
+    def open(cls, path: str | Path) -> "Run":
+        """Open a finished run; nothing but its folder is needed."""
+        folder = RunFolder(Path(path))
+        folder.check()
+        if not folder.file(MODEL).is_file():
+            raise StorageError(f"{path} has no trained model yet. Finish its training with: kgcf resume {path}")
+        settings, data = folder.settings(), folder.dataset()
+        model = new_model(settings, len(data.relations))
+        arrays = map_arrays(folder.file(MODEL))
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                parameter.copy_(torch.from_numpy(np.array(arrays[name])))
+        return cls(folder, model, data, settings)
+
+    def save_model(self) -> None:
+        """Write the weights and seal the folder."""
+        weights = {name: parameter.detach().numpy() for name, parameter in self.model.named_parameters()}
+        save_arrays(self.folder.file(MODEL), weights)
+        self.folder.seal()
+
+    def evaluate(
+        self,
+        split: str = "test",
+        *,
+        limit: int | None = None,
+        seed: int = 0,
+        data: Dataset | None = None,
+        save: bool = False,
+        advance: Advance = silent,
+    ) -> Evaluation:
+        """Rank the answers of a split, observing train only; `data` is another graph with the same relations."""
+        asked = self._aligned(data) if data is not None else self.data
+        task: Split = getattr(asked, split)
+        observed = self.bind(task.observed, task.entities)
+        model = f"kgcf ({self.folder.facts()['preset']})"
+        result = evaluate(observed.scorer, asked, split, model=model, limit=limit, seed=seed, advance=advance)
+        result.protocol.update(self._protocol())
+        if save:
+            write_json(self.folder.file("results.json"), result.to_json())
+        return result
+
+    def predict(
+        self,
+        head: str | None = None,
+        relation: str | None = None,
+        tail: str | None = None,
+        *,
+        top: int = 10,
+        show_known: bool = False,
+        candidates: Sequence[str] | None = None,
+        graph: Any = None,  # noqa: ANN401
+        observed: Observed = "all",
+    ) -> list[Answer]:
+        """The best answers to a question with one part left out; `graph` may have entities never seen in training."""
+        question = Question(head, relation, tail)
+        return predict(self.observe(graph, observed), question, top, show_known, candidates)
+
+    def complete(
+        self,
+        relations: Sequence[str] | None = None,
+        *,
+        top: int = 1000,
+        every_entity: bool = False,
+        min_probability: float = 0.0,
+        graph: Any = None,  # noqa: ANN401
+        observed: Observed = "all",
+        advance: Advance = silent,
+    ) -> list[Answer]:
+        """The most likely missing triples."""
+        bound = self.observe(graph, observed)
+        return complete(bound, plan_completion(bound, relations, every_entity), top, min_probability, advance)
+
+    def score(
+        self,
+        triples: Sequence[tuple[str, str, str]],
+        *,
+        graph: Any = None,  # noqa: ANN401
+        observed: Observed = "all",
+    ) -> NDArray[np.float64]:
+        """Logits of triples; one that is in the graph is hidden from its own question."""
+        bound = self.observe(graph, observed)
+        rows = [
+            (bound.entities.id(h, "entity"), bound.relations.id(r, "relation"), bound.entities.id(t, "entity"))
+            for h, r, t in triples
+        ]
+        return score_triples(bound, np.array(rows, dtype=np.int64).reshape(-1, 3))
+
+    def observe(self, graph: Any = None, observed: Observed = "all") -> ObservedGraph:  # noqa: ANN401
+        """The model on everything the user gave, on train alone, or on another graph with the same relations."""
+        if graph is not None:
+            return self._observe_new(graph)
+        task = self.data.test
+        seen = task.observed if observed == "train" else task.known
+        if observed == "all" and task.observed.weights is not None:
+            seen = _weighted_like(task.observed, task.known)
+        return self.bind(seen, task.entities)
+
+    def bind(self, graph: KnowledgeGraph, entities: Vocabulary) -> ObservedGraph:
+        """The model on one graph, with the treatment that this graph gives."""
+        treatment = None
+        if self.settings.decoder.treatment:
+            chosen = self.settings.treatment
+            treatment = assign_treatment(graph, chosen, entities=entities, relations=self.data.relations)
+        return ObservedGraph(
+            self.model, graph, entities, self.data.relations, treatment, self.settings.training.threads
+        )
+
+    def _observe_new(self, source: Any) -> ObservedGraph:  # noqa: ANN401
+        table = read_table(Path(source)) if isinstance(source, str | Path) else table_from(source, "graph")
+        entities, triples = self._encoded(table, str(source) if isinstance(source, str | Path) else "the graph")
+        weights = table.weights
+        return self.bind(KnowledgeGraph.build(triples, len(entities), len(self.data.relations), weights), entities)
+
+    def _encoded(self, table: TripleTable, where: str) -> tuple[Vocabulary, NDArray[np.int32]]:
+        """Number a graph's entities afresh and its relations as the model knows them, by label or by name."""
+        encoded = encode([table])
+        known = [self.data.relations.id(encoded.relations.label(i), "relation") for i in range(len(encoded.relations))]
+        if not known:
+            raise DataError(f"{where} has no triples.")
+        triples = encoded.triples[0].copy()
+        triples[:, 1] = np.array(known, dtype=np.int32)[triples[:, 1]]
+        return encoded.entities.with_names(self.data.entities.names), triples
+
+    def _aligned(self, data: Dataset) -> Dataset:
+        """Another dataset with its relations numbered as the model knows them."""
+        known = np.array(self.data.relations.ids(data.relations.labels(), "relation"), dtype=np.int32)
+        count = len(self.data.relations)
+
+        def graph(old: KnowledgeGraph) -> KnowledgeGraph:
+            return KnowledgeGraph.build(_renumbered(old.triples, known), old.entity_count, count, old.weights)
+
+        def split(old: Split) -> Split:
+            return replace(
+                old, observed=graph(old.observed), queries=_renumbered(old.queries, known), known=graph(old.known)
+            )
+
+        return replace(
+            data, relations=self.data.relations, train=split(data.train), valid=split(data.valid), test=split(data.test)
+        )
+
+    def _protocol(self) -> dict[str, object]:
+        facts = self.folder.facts()
+        training = self.settings.training
+        history = facts.get("history", {})
+        return {
+            "preset": facts["preset"],
+            "training_seed": training.seed,
+            "epochs": training.epochs,
+            "training": history,
+        }
+
+
+def new_model(settings: Settings, relation_count: int) -> KGCF:
+    """A model with the initial weights of the run's seed."""
+    generator = torch.Generator().manual_seed(settings.training.seed)
+    return KGCF(settings.encoder, settings.decoder, relation_count, generator)
+
+
+def _renumbered(triples: NDArray[np.int32], known: NDArray[np.int32]) -> NDArray[np.int32]:
+    result = triples.copy()
+    result[:, 1] = known[triples[:, 1]]
+    return result
+
+
+def _weighted_like(train: KnowledgeGraph, known: KnowledgeGraph) -> KnowledgeGraph:
+    """All truths, with the weights that train triples have and 1 for the others."""
+    assert train.weights is not None
+    weights = np.ones(len(known), dtype=np.float32)
+    edges = train.find_edges(*known.triples.T)
+    weights[edges >= 0] = train.weights[train.edge_triples[edges[edges >= 0]]]
+    return KnowledgeGraph.build(known.triples, known.entity_count, known.relation_count, weights)

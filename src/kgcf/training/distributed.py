@@ -1,0 +1,63 @@
+"""Several processes on one batch: `torchrun --nproc-per-node 2 -m kgcf train …`; gloo on the CPU."""
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from numpy.typing import NDArray
+
+from kgcf.training.step import TERMS, Sums
+
+
+@dataclass(frozen=True)
+class World:
+    """Which of how many processes this is; (0, 1) alone."""
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process writes files and talks."""
+        return self.rank == 0
+
+    def share(self, sums: Sums) -> None:
+        """Add the sums of all processes, in place, in one exchange."""
+        if self.size == 1:
+            return
+        tail = [sums.terms.get(name, 0.0) for name in TERMS] + [name in sums.terms for name in TERMS]
+        tail += [sums.queries, sums.unreached, sums.impossible]
+        flat = torch.cat([g.reshape(-1).double() for g in sums.gradients] + [torch.tensor(tail, dtype=torch.double)])
+        dist.all_reduce(flat)
+        begin = 0
+        for gradient in sums.gradients:
+            gradient.copy_(flat[begin : begin + gradient.numel()].view_as(gradient))
+            begin += gradient.numel()
+        values, count = flat[begin:].tolist(), len(TERMS)
+        sums.terms = {TERMS[i]: values[i] for i in range(count) if values[count + i] > 0}
+        sums.queries, sums.unreached, sums.impossible = (round(value) for value in values[2 * count :])
+
+    def gather(self, values: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """The arrays of all processes, in the order of their ranks."""
+        if self.size == 1:
+            return [values]
+        found: list[object] = [None] * self.size
+        dist.all_gather_object(found, values)
+        return [np.asarray(part) for part in found]
+
+
+def join_world() -> World:
+    """Join the processes that torchrun started; alone without torchrun."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return World()
+    if not dist.is_initialized():
+        dist.init_process_group("gloo")
+    return World(dist.get_rank(), dist.get_world_size())
+
+
+def leave_world() -> None:
+    """Say goodbye to the other processes."""
+    if dist.is_available() and dist.is_initialized():
+        dist.destroy_process_group()

@@ -1,0 +1,207 @@
+"""The training loop: epochs of steps, validation, the best model kept, checkpoints, a clean stop."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kgcf.errors import KgcfError
+from kgcf.training.batches import epoch_order, make_batch, stream
+from kgcf.training.checkpoint import Checkpoint, Progress, copy_weights, load_checkpoint, put_weights, save_checkpoint
+from kgcf.training.distributed import World
+from kgcf.training.settings import TrainingSettings
+from kgcf.training.step import GradientComputer, StepContext, Sums
+
+Validate = Callable[[], float]
+
+
+class TrainingError(KgcfError):
+    """Training cannot go on."""
+
+
+class Listener:
+    """Hears what happens during training; this one ignores it, the command line shows it."""
+
+    def step(self, done: int, total: int, epoch: int, means: dict[str, float]) -> None:
+        """A gradient step is done; `means` has the epoch's mean loss terms and queries per second so far."""
+
+    def epoch(self, entry: dict[str, float]) -> None:
+        """An epoch is done; the entry has its losses, validation MRR and times."""
+
+
+@dataclass
+class Trainer:
+    """One run. `key` ties checkpoints to configuration and data; `folder` None: nothing is written."""
+
+    context: StepContext
+    settings: TrainingSettings
+    validate: Validate | None
+    world: World = field(default_factory=World)
+    checkpoint: Path | None = None
+    key: str = ""
+    listener: Listener = field(default_factory=Listener)
+
+    def __post_init__(self) -> None:
+        self._model = self.context.model
+        self._optimiser = torch.optim.Adam(self._model.parameters(), lr=self.settings.learning_rate)
+        self._progress = Progress()
+        self._best: dict[str, Tensor] = copy_weights(self._model)
+        self._saved_at = time.monotonic()
+
+    @property
+    def progress(self) -> Progress:
+        """Where the run stands."""
+        return self._progress
+
+    def resume(self) -> None:
+        """Continue from the checkpoint: the same weights, moments and random streams as without the stop."""
+        assert self.checkpoint is not None
+        found = load_checkpoint(self.checkpoint, self._optimiser, self.key)
+        put_weights(self._model, found.weights)
+        self._optimiser.load_state_dict(found.optimiser)
+        self._best, self._progress = found.best, found.progress
+
+    def run(self) -> Progress:
+        """Train to the end, or until patience runs out; leaves the best weights in the model."""
+        threads = self.settings.threads or torch.get_num_threads()
+        computer = GradientComputer(self.context, threads)
+        try:
+            while not self._progress.finished:
+                self._run_epoch(computer)
+        except KeyboardInterrupt:
+            self._save()
+            raise
+        put_weights(self._model, self._best)
+        return self._progress
+
+    def _run_epoch(self, computer: GradientComputer) -> None:
+        progress, started = self._progress, time.monotonic()
+        before = progress.running.get("seconds", 0.0)
+        for batches in self._remaining_steps():
+            self._step(computer, batches)
+            progress.running["seconds"] = before + time.monotonic() - started
+            self.listener.step(progress.steps, self._total_steps(), progress.epoch, self._means())
+            if time.monotonic() - self._saved_at >= self.settings.checkpoint_seconds:
+                self._save()
+        self._finish_epoch()
+
+    def _remaining_steps(self) -> Iterator[list[NDArray[np.int64]]]:
+        """The triples of every batch of every step that this epoch still has to do."""
+        settings, progress = self.settings, self._progress
+        order = epoch_order(len(self.context.graph), settings.seed, progress.epoch)
+        size, joined = settings.batch_size, settings.accumulate
+        while progress.step < self._steps_per_epoch() and progress.steps < self._total_steps():
+            first = progress.step * size * joined
+            places = np.arange(first, first + size * joined)
+            places = places[places < len(order)] if settings.batches_per_epoch is None else places % len(order)
+            yield [order[places[i : i + size]] for i in range(0, len(places), size)]
+
+    def _step(self, computer: GradientComputer, batches: list[NDArray[np.int64]]) -> None:
+        """Gradients of the batches, joined over batches and processes, and one move of Adam."""
+        progress, context, world = self._progress, self.context, self.world
+        joined: list[tuple[Sums, Sums]] = []
+        for index, triples in enumerate(batches):
+            generator = stream(self.settings.seed, progress.epoch, progress.step, index)
+            batch = make_batch(context.graph, triples, context.objective.negatives, context.remove, generator)
+            gives = (progress.steps + index) % world.size == world.rank
+            joined.append(computer.compute(batch, world.rank, world.size, gives))
+        (total, apart), *others = joined
+        for more, more_apart in others:
+            total.add(more)
+            apart.add(more_apart)
+        world.share(total)
+        if context.objective.beta > 0:
+            world.share(apart)
+        self._move(total, apart)
+        self._tally(total, apart)
+        progress.step += 1
+        progress.steps += 1
+
+    def _move(self, total: Sums, apart: Sums) -> None:
+        """One step of Adam along the mean gradient over queries plus β times that of the discrepancy."""
+        for term, value in (total.terms | apart.terms).items():
+            if not math.isfinite(value):
+                place = f"epoch {self._progress.epoch + 1}, step {self._progress.step + 1}"
+                raise TrainingError(
+                    f"The {term} loss became {value} in {place}. "
+                    "Lower training.learning_rate, or look for extreme weights in the data."
+                )
+        if not total.queries and not apart.queries:
+            return
+        beta = self.context.objective.beta / max(apart.queries, 1)
+        for parameter, mean, extra in zip(self._model.parameters(), total.gradients, apart.gradients, strict=True):
+            parameter.grad = mean / max(total.queries, 1) + beta * extra
+        for group in self._optimiser.param_groups:
+            group["lr"] = self._learning_rate()
+        self._optimiser.step()
+
+    def _learning_rate(self) -> float:
+        """Constant, or a half cosine from the full rate to 0 over all steps of the run."""
+        if self.settings.schedule == "constant":
+            return self.settings.learning_rate
+        done = self._progress.steps / self._total_steps()
+        return self.settings.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
+
+    def _tally(self, total: Sums, apart: Sums) -> None:
+        counts = {"queries": total.queries, "unreached": total.unreached, "impossible": total.impossible}
+        counts["compared"] = apart.queries
+        for name, value in (total.terms | apart.terms | counts).items():
+            self._progress.running[name] = self._progress.running.get(name, 0.0) + value
+
+    def _means(self) -> dict[str, float]:
+        """The epoch's losses per query, what was left out, and queries per second, so far."""
+        sums = self._progress.running
+        queries, seconds = max(sums.get("queries", 0), 1), max(sums.get("seconds", 0.0), 1e-9)
+        asked = sums.get("queries", 0) + sums.get("unreached", 0) + sums.get("impossible", 0)
+        means: dict[str, float] = {term: sums[term] / queries for term in ("factual", "counterfactual") if term in sums}
+        if "discrepancy" in sums:
+            means["discrepancy"] = sums["discrepancy"] / max(sums.get("compared", 0), 1)
+        means |= {name: sums.get(name, 0.0) for name in ("queries", "unreached", "impossible", "seconds")}
+        return means | {"queries_per_second": asked / seconds}
+
+    def _finish_epoch(self) -> None:
+        """Validate, keep the best weights, note the history, decide whether to go on, save."""
+        progress = self._progress
+        entry: dict[str, float] = {"epoch": progress.epoch + 1, "steps": progress.steps, **self._means()}
+        started = time.monotonic()
+        score = self.validate() if self.validate is not None else None
+        if score is None or score > progress.best:
+            self._best = copy_weights(self._model)
+            progress.best, progress.best_epoch, progress.waiting = (score or 0.0), progress.epoch + 1, 0
+        else:
+            progress.waiting += 1
+        if score is not None:
+            entry |= {"validation_mrr": score, "validation_seconds": time.monotonic() - started}
+        progress.history.append(entry)
+        progress.epoch, progress.step, progress.running = progress.epoch + 1, 0, {}
+        patience = self.settings.patience
+        out_of_patience = patience is not None and progress.waiting >= patience
+        progress.finished = progress.steps >= self._total_steps() or out_of_patience
+        self._save()
+        self.listener.epoch(entry)
+
+    def _steps_per_epoch(self) -> int:
+        settings = self.settings
+        whole = math.ceil(len(self.context.graph) / (settings.batch_size * settings.accumulate))
+        return settings.batches_per_epoch or whole
+
+    def _total_steps(self) -> int:
+        settings = self.settings
+        steps = settings.epochs * self._steps_per_epoch()
+        if settings.budget is None:
+            return steps
+        return min(steps, math.ceil(settings.budget / (settings.batch_size * settings.accumulate)))
+
+    def _save(self) -> None:
+        self._saved_at = time.monotonic()
+        if self.checkpoint is None or not self.world.leads:
+            return
+        weights = copy_weights(self._model)
+        state = Checkpoint(self._progress, weights, self._best, self._optimiser.state_dict())
+        save_checkpoint(self.checkpoint, state, self.key)

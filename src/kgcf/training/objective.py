@@ -1,0 +1,72 @@
+"""The losses of DESIGN 2.5 as functions: factual (eq. 9), counterfactual (eq. 10), discrepancy (eq. 11)."""
+
+import math
+from typing import Annotated, Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor
+from torch.nn import functional
+
+Discrepancy = Literal["kl", "frobenius", "mean"]
+SMALLEST_VARIANCE = 1e-3
+
+
+class ObjectiveSettings(BaseModel):
+    """What is minimised: L_F + α L_CF + β L_disc."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    negatives: int = Field(default=32, ge=1, description="Strict negatives of every query.")
+    temperature: float = Field(
+        default=1.0, ge=0, description="Of the self-adversarial weights of negatives; 0: all weigh 1/n."
+    )
+    alpha: float = Field(default=0.1, ge=0, description="Weight of the counterfactual loss.")
+    beta: float = Field(default=0.1, ge=0, description="Weight of the discrepancy loss.")
+    cf_target: Literal["outcome", "printed"] = Field(
+        default="outcome", description="Target of a positive under T^CF: its substitute's outcome A^CF, or always 1."
+    )
+    disc: Discrepancy = Field(default="kl", description="Distance between factual and counterfactual states.")
+    disc_pairs: Annotated[int, Field(ge=1)] | Literal["all"] = Field(
+        default=8, description="Matched positives per batch whose substitutes are propagated for L_disc, or all."
+    )
+
+
+def query_losses(logits: Tensor, targets: Tensor, temperature: float) -> Tensor:
+    """[B] −log p(answer) − Σ_i w_i log(1 − p(negative i)), with the answer first in the logits [B, 1 + K].
+
+    `targets` [B] is 1 where the answer counts as true and 0 where it counts as false (then it contributes
+    −log(1 − p)). The weights are softmax(logit / temperature), not differentiated; 1/K at temperature 0.
+    """
+    answer, negatives = logits[:, 0], logits[:, 1:]
+    first = functional.binary_cross_entropy_with_logits(answer, targets.to(answer.dtype), reduction="none")
+    if temperature > 0:
+        weights = torch.softmax(negatives.detach() / temperature, dim=1)
+    else:
+        weights = torch.full_like(negatives, 1 / negatives.shape[1])
+    return first + (weights * functional.softplus(negatives)).sum(dim=1)
+
+
+def discrepancy(factual: Tensor, counterfactual: Tensor, kind: Discrepancy) -> Tensor:
+    """How far the states [P, D] of positives lie from those [P, D] of their substitutes."""
+    if kind == "mean":
+        return _length(factual.mean(dim=0) - counterfactual.mean(dim=0))
+    if kind == "frobenius":
+        return _length(factual - counterfactual) / math.sqrt(len(factual))
+    return gaussian_divergence(factual, counterfactual)
+
+
+def gaussian_divergence(factual: Tensor, counterfactual: Tensor) -> Tensor:
+    """KL(N_F ‖ N_CF) of diagonal Gaussians fitted to two sets of states; 0 with fewer than two pairs."""
+    if len(factual) < 2:
+        return factual.sum() * 0
+    mean_f, mean_cf = factual.mean(dim=0), counterfactual.mean(dim=0)
+    variance_f = factual.var(dim=0, correction=0) + SMALLEST_VARIANCE
+    variance_cf = counterfactual.var(dim=0, correction=0) + SMALLEST_VARIANCE
+    ratio = variance_f / variance_cf
+    return 0.5 * (ratio - 1 - torch.log(ratio) + (mean_f - mean_cf) ** 2 / variance_cf).sum()
+
+
+def _length(values: Tensor) -> Tensor:
+    norm: Tensor = torch.linalg.vector_norm(values)
+    return norm

@@ -1,0 +1,33 @@
+"""How a model is trained."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class TrainingSettings(BaseModel):
+    """Epochs, batches, optimiser, validation and stopping."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    epochs: int = Field(default=20, ge=1, description="Passes over the train triples, or over `batches_per_epoch`.")
+    batch_size: int = Field(default=32, ge=1, description="Queries per gradient step.")
+    batches_per_epoch: int | None = Field(default=None, ge=1, description="Steps per epoch instead of all triples.")
+    budget: int | None = Field(default=None, ge=1, description="Stop the epochs' steps after this many queries in all.")
+    accumulate: int = Field(default=1, ge=1, description="Batches whose gradients are joined into one step.")
+    learning_rate: float = Field(default=5e-3, gt=0, description="Of Adam.")
+    schedule: Literal["constant", "cosine"] = Field(default="cosine", description="How the learning rate develops.")
+    remove: Literal["auto", "triple", "pair"] = Field(
+        default="auto", description="What a query must not see: its triple, or all links between head and candidates."
+    )
+    skip_unreached: bool = Field(default=True, description="Leave out queries whose answer no visible path reaches.")
+    patience: int | None = Field(
+        default=None, ge=1, description="Stop after this many validations without improvement; none given: never."
+    )
+    validate_triples: int | None = Field(
+        default=None, ge=1, description="Validate on so many triples drawn at random; none given: on all."
+    )
+    checkpoint_seconds: float = Field(default=60.0, ge=0, description="Least time between two checkpoints in an epoch.")
+    memory_gb: float = Field(default=2.0, gt=0, description="Memory that the states of one thread's plan may take.")
+    threads: int | None = Field(default=None, ge=1, description="Parts of a batch computed at once; default: cores.")
+    seed: int = Field(default=0, ge=0, description="Of initial weights, order, negatives.")

@@ -1,0 +1,166 @@
+"""The gradient of one batch: parts of it in threads, sums over queries, divided by their number at the end."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.hidden import HiddenTriples
+from kgcf.model import KGCF, Evidence
+from kgcf.propagation.parallel import Workers
+from kgcf.propagation.plan import Budget, Planner
+from kgcf.training.batches import Batch, Remove
+from kgcf.training.objective import ObjectiveSettings, query_losses
+from kgcf.training.substitutes import Substitutes, discrepancy_loss, pick_pairs
+
+TreatedAt = Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], HiddenTriples | None], NDArray[np.bool_]]
+
+
+TERMS = ("factual", "counterfactual", "discrepancy")
+
+
+@dataclass
+class Sums:
+    """Gradients and losses summed over queries; adding two of them joins their queries."""
+
+    gradients: list[Tensor]
+    terms: dict[str, float]  # loss terms, summed over queries
+    queries: int = 0  # that contributed
+    unreached: int = 0  # left out: no visible path leads to the answer
+    impossible: int = 0  # left out: no negative exists
+
+    def add(self, other: "Sums") -> None:
+        """Join the queries of another part."""
+        for mine, theirs in zip(self.gradients, other.gradients, strict=True):
+            mine += theirs
+        for name, value in other.terms.items():
+            self.terms[name] = self.terms.get(name, 0.0) + value
+        self.queries += other.queries
+        self.unreached += other.unreached
+        self.impossible += other.impossible
+
+
+@dataclass(frozen=True)
+class StepContext:
+    """Everything a gradient needs besides the batch."""
+
+    model: KGCF
+    graph: KnowledgeGraph
+    objective: ObjectiveSettings
+    treated: TreatedAt | None  # T of candidates; None: the model has no treatment
+    leave_one_out: bool  # whether T is taken on the graph without the hidden set
+    substitutes: Substitutes | None  # of every train triple; None: α = β = 0
+    remove: Remove
+    skip_unreached: bool
+    memory: float  # bytes per plan
+
+
+Job = Callable[[StepContext, Planner, Batch], Sums]
+
+
+class GradientComputer:
+    """Computes batch gradients in `threads` threads, each with a planner of its own.
+
+    The result depends on the number of parts (the order of float additions), not on timing.
+    """
+
+    def __init__(self, context: StepContext, threads: int) -> None:
+        self._context = context
+        self._workers = Workers(threads)
+        layers = context.model.encoder.settings.layers
+        self._planners = [Planner(context.graph, layers) for _ in range(threads)]
+
+    def compute(self, batch: Batch, rank: int = 0, size: int = 1, discrepancy: bool = True) -> tuple[Sums, Sums]:
+        """Sums over this process's share of the batch, and the gradient of L_disc if this process has to give it.
+
+        The discrepancy compares two sets of states, so it is no sum over queries: one process computes it
+        for the whole batch. Its `queries` is 1, or 0 where nothing was matched.
+        """
+        context, threads = self._context, self._workers.threads
+        jobs: list[tuple[Job, Batch]] = [
+            (_part, batch.part(rank * threads + i, size * threads)) for i in range(threads)
+        ]
+        if discrepancy and context.objective.beta > 0:
+            pairs = pick_pairs(batch, context.substitutes, context.objective.disc_pairs, context.remove)
+            jobs += [] if pairs is None else [(_discrepancy, pairs)]
+        with self._workers as workers:
+            done = workers.map(lambda worker, job: job[0](context, self._planners[worker], job[1]), jobs)
+        total, *others = done[:threads]
+        for other in others:
+            total.add(other)
+        total.impossible += batch.impossible if rank == 0 else 0
+        return total, done[threads] if len(done) > threads else _nothing(context.model)
+
+
+def _nothing(model: KGCF) -> Sums:
+    """Sums over no query."""
+    return Sums([torch.zeros_like(p) for p in model.parameters()], {})
+
+
+def _part(context: StepContext, planner: Planner, batch: Batch) -> Sums:
+    """Plan, propagate, decode and differentiate one part of a batch."""
+    parameters = list(context.model.parameters())
+    total = _nothing(context.model)
+    if not len(batch):
+        return total
+    settings = context.model.encoder.settings
+    budget = Budget(context.memory, settings.width, settings.statistics, parameters[0].element_size())
+    for plan in planner.parts(batch.heads, batch.relations, batch.candidates, batch.hidden, budget):
+        rows = np.arange(plan.first, plan.first + len(plan))
+        evidence = context.model.encode(plan)
+        keep = evidence.reached[:, 0] if context.skip_unreached else torch.ones(len(plan), dtype=torch.bool)
+        total.unreached += int((~keep).sum())
+        if not bool(keep.any()):
+            continue
+        losses = _losses(context, batch, rows, evidence, keep)
+        loss = losses["factual"] + context.objective.alpha * losses.get("counterfactual", torch.zeros(()))
+        found = torch.autograd.grad(loss, parameters, allow_unused=True)
+        gradients = [torch.zeros_like(p) if g is None else g for p, g in zip(parameters, found, strict=True)]
+        terms = {name: float(value.detach()) for name, value in losses.items()}
+        total.add(Sums(gradients, terms, int(keep.sum())))
+    return total
+
+
+def _losses(
+    context: StepContext, batch: Batch, rows: NDArray[np.int64], evidence: Evidence, keep: Tensor
+) -> dict[str, Tensor]:
+    """The loss terms summed over the queries to keep."""
+    model, objective = context.model, context.objective
+    treated = None if context.treated is None else _treatments(context, batch, rows)
+    ones = torch.ones(len(rows))
+    temperature = objective.temperature
+    losses = {"factual": query_losses(model.decode(evidence, treated), ones, temperature)[keep].sum()}
+    if context.substitutes is not None and treated is not None and objective.alpha > 0:
+        found = context.substitutes
+        flipped = torch.from_numpy(found.flipped[batch.triples[rows]])  # [B]
+        outcomes = torch.from_numpy(found.outcomes[batch.triples[rows]])
+        logits = model.decode(evidence, treated ^ flipped.unsqueeze(1))
+        targets = ones if objective.cf_target == "printed" else outcomes
+        losses["counterfactual"] = query_losses(logits, targets, temperature)[keep].sum()
+    return losses
+
+
+def _treatments(context: StepContext, batch: Batch, rows: NDArray[np.int64]) -> Tensor:
+    """[B, K] T^F of every candidate, on the graph without the query's hidden set."""
+    assert context.treated is not None
+    hidden = _rows_of(batch.hidden, rows) if context.leave_one_out else None
+    return torch.from_numpy(context.treated(batch.heads[rows], batch.relations[rows], batch.candidates[rows], hidden))
+
+
+def _rows_of(hidden: HiddenTriples, rows: NDArray[np.int64]) -> HiddenTriples:
+    """The hidden sets of consecutive queries."""
+    offsets = hidden.offsets[rows[0] : rows[-1] + 2]
+    return HiddenTriples(offsets - offsets[0], hidden.triples[offsets[0] : offsets[-1]])
+
+
+def _discrepancy(context: StepContext, planner: Planner, pairs: Batch) -> Sums:
+    """The gradient of L_disc over the pairs picked from the batch."""
+    parameters = list(context.model.parameters())
+    loss = discrepancy_loss(context.model, planner, pairs, context.objective.disc)
+    found = torch.autograd.grad(loss, parameters, allow_unused=True)
+    gradients = [torch.zeros_like(p) if g is None else g for p, g in zip(parameters, found, strict=True)]
+    return Sums(gradients, {"discrepancy": float(loss.detach())}, 1)

@@ -1,0 +1,57 @@
+"""What matching found for every train triple, and the discrepancy between positives and their substitutes."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.hidden import hide_pairs, hide_triples
+from kgcf.model import KGCF
+from kgcf.propagation.plan import Planner
+from kgcf.training.batches import Batch, Remove
+from kgcf.training.objective import Discrepancy, discrepancy
+
+
+@dataclass(frozen=True, eq=False)
+class Substitutes:
+    """For each of E train triples (h, r, t): its nearest pair (a, b) with the other treatment."""
+
+    graph: KnowledgeGraph
+    heads: NDArray[np.int64]  # [E] a; −1 where nothing was matched
+    tails: NDArray[np.int64]  # [E] b
+    flipped: NDArray[np.bool_]  # [E] whether T^CF differs from T^F: matched
+    outcomes: NDArray[np.bool_]  # [E] A^CF
+
+
+def pick_pairs(batch: Batch, found: Substitutes | None, most: int | Literal["all"], remove: Remove) -> Batch | None:
+    """Positives and their substitutes as one batch of single-candidate queries: P positives, then P substitutes.
+
+    The first `most` matched queries of the batch are taken. A head query (t, r⁻¹, h) has the substitute
+    (b, r⁻¹, a). Each query hides its own triple where the graph has it, or all links of its pair.
+    """
+    if found is None:
+        return None
+    matched = np.flatnonzero(found.flipped[batch.triples])
+    rows = matched if most == "all" else matched[:most]
+    if not len(rows):
+        return None
+    triples, turned = batch.triples[rows], batch.turned[rows]
+    a, b = found.heads[triples], found.tails[triples]
+    heads = np.concatenate([batch.heads[rows], np.where(turned, b, a)])
+    answers = np.concatenate([batch.candidates[rows, 0], np.where(turned, a, b)])
+    relations = np.tile(batch.relations[rows], 2)
+    if remove == "pair":
+        hidden = hide_pairs(found.graph, heads, answers[:, None])
+    else:
+        hidden = hide_triples(found.graph, heads, relations, answers)
+    return Batch(np.tile(triples, 2), np.tile(turned, 2), heads, relations, answers[:, None], hidden)
+
+
+def discrepancy_loss(model: KGCF, planner: Planner, pairs: Batch, kind: Discrepancy) -> Tensor:
+    """L_disc between x_L of the positives and x_L of their substitutes."""
+    states = model.encode(planner.plan(pairs.heads, pairs.relations, pairs.candidates, pairs.hidden)).states[:, 0]
+    half = len(pairs) // 2
+    return discrepancy(states[:half], states[half:], kind)
