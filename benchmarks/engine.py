@@ -45,7 +45,9 @@ class Timing:
     triples: int
     entities: int
     train: float
+    train_cpu: float  # of all cores together
     rank: float | None
+    rank_cpu: float | None
     updates: float  # slots per training query
     messages: float
     memory: float  # peak of the process while the sparse engine trained and ranked
@@ -79,18 +81,27 @@ def part_of(hidden: HiddenTriples, part: slice) -> HiddenTriples:
     return HiddenTriples(offsets - offsets[0], hidden.triples[offsets[0] : offsets[-1]])
 
 
-def median_time(run: Callable[[int], object], repeats: int, warm: int) -> float:
-    """Seconds of run(i), the median over `repeats` after `warm` runs that do not count."""
+@dataclass(frozen=True)
+class Cost:
+    """Milliseconds per query: of the clock, and of all processor cores together."""
+
+    wall: float
+    cpu: float
+
+
+def median_cost(run: Callable[[int], object], repeats: int, warm: int, queries: int) -> Cost:
+    """What run(i) costs per query, the median over `repeats` after `warm` runs that do not count."""
     times = []
     for i in range(warm + repeats):
-        start = time.perf_counter()
+        start = time.perf_counter(), time.process_time()
         run(i)
-        times.append(time.perf_counter() - start)
-    return float(np.median(times[warm:]))
+        times.append((time.perf_counter() - start[0], time.process_time() - start[1]))
+    wall, cpu = np.median(times[warm:], axis=0) * 1e3 / queries
+    return Cost(float(wall), float(cpu))
 
 
-def time_training(work: Workload, threads: int, repeats: int) -> tuple[float, float, float]:
-    """Milliseconds, updates and messages per training query of the sparse engine."""
+def time_training(work: Workload, threads: int, repeats: int) -> tuple[Cost, float, float]:
+    """Cost, updates and messages per training query of the sparse engine."""
     model = Model(work)
     planners = [Planner(work.graph, work.settings.layers) for _ in range(threads)]
     batches = [work.batch(seed, work.batch_size, NEGATIVES + 1) for seed in range(repeats + 2)]
@@ -112,12 +123,12 @@ def time_training(work: Workload, threads: int, repeats: int) -> tuple[float, fl
             workers.sum_gradients(losses, parts, model.parameters).assign(model.parameters)
             model.optimiser.step()
 
-        seconds = median_time(step, repeats, 2)
-    return 1e3 * seconds / work.batch_size, counts[1] / counts[0], counts[2] / counts[0]
+        cost = median_cost(step, repeats, 2, work.batch_size)
+    return cost, counts[1] / counts[0], counts[2] / counts[0]
 
 
-def time_ranking(work: Workload, threads: int, repeats: int) -> float:
-    """Milliseconds per query of ranking all entities with the sparse engine."""
+def time_ranking(work: Workload, threads: int, repeats: int) -> Cost:
+    """Cost per query of ranking all entities with the sparse engine."""
     model = Model(work)
     planners = [Planner(work.graph, work.settings.layers) for _ in range(threads)]
     contexts = all_contexts(work.graph)
@@ -135,8 +146,7 @@ def time_ranking(work: Workload, threads: int, repeats: int) -> float:
 
             workers.map(rank, split_evenly(size, threads))
 
-        seconds = median_time(step, repeats, 2)
-    return 1e3 * seconds / size
+        return median_cost(step, repeats, 2, size)
 
 
 def time_dense(work: Workload, size: int, training: bool, repeats: int) -> float:
@@ -157,7 +167,7 @@ def time_dense(work: Workload, size: int, training: bool, repeats: int) -> float
             loss_of(logits.gather(1, torch.from_numpy(candidates))).backward()  # type: ignore[no-untyped-call]
             model.optimiser.step()
 
-    return 1e3 * median_time(step, repeats, 1) / size
+    return median_cost(step, repeats, 1, size).wall
 
 
 def best_dense(work: Workload, training: bool, repeats: int) -> tuple[float, int]:
@@ -172,7 +182,18 @@ def measure_sparse(work: Workload, threads: int, quick: bool) -> Timing:
     reset_peak_memory()
     train, updates, messages = time_training(work, threads, 5 if quick else work.repeats)
     rank = time_ranking(work, threads, 2 if quick else 7) if work.ranked else None
-    return Timing(work.name, len(work.graph), work.graph.entity_count, train, rank, updates, messages, peak_memory())
+    return Timing(
+        graph=work.name,
+        triples=len(work.graph),
+        entities=work.graph.entity_count,
+        train=train.wall,
+        train_cpu=train.cpu,
+        rank=None if rank is None else rank.wall,
+        rank_cpu=None if rank is None else rank.cpu,
+        updates=updates,
+        messages=messages,
+        memory=peak_memory(),
+    )
 
 
 def add_dense(timing: Timing, work: Workload, quick: bool) -> Timing:
@@ -188,12 +209,13 @@ def add_dense(timing: Timing, work: Workload, quick: bool) -> Timing:
 
 def describe(timing: Timing) -> str:
     """One line of the table, with ratios where the dense reference ran."""
-    line = f"{timing.graph:14s} {timing.updates:9,.0f} {timing.messages:11,.0f}  train {timing.train:8.2f} ms"
+    line = f"{timing.graph:14s} {timing.updates:9,.0f} {timing.messages:11,.0f}"
+    line += f"  train {timing.train:8.2f} ms, {timing.train_cpu:7.2f} of cores"
     if timing.dense_train is not None:
         line += f" (dense {timing.dense_train:8.0f}, batch {timing.dense_train_batch}: "
         line += f"{timing.dense_train / timing.train:6.1f}×)"
     if timing.rank is not None:
-        line += f"  rank {timing.rank:7.2f} ms"
+        line += f"  rank {timing.rank:7.2f} ms, {timing.rank_cpu:7.2f} of cores"
     if timing.dense_rank is not None and timing.rank is not None:
         line += f" (dense {timing.dense_rank:7.0f}, batch {timing.dense_rank_batch}: "
         line += f"{timing.dense_rank / timing.rank:5.1f}×)"

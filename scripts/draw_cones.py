@@ -27,7 +27,7 @@ def ball_sizes(graph: KnowledgeGraph, starts: NDArray[np.int64]) -> list[int]:
     sizes = [len(frontier)]
     for _ in range(LAYERS):
         rows = [graph.edge_tails[graph.offsets[v] : graph.offsets[v + 1]] for v in frontier]
-        reached = np.unique(np.concatenate(rows)) if rows else frontier
+        reached = np.unique(np.concatenate(rows)).astype(np.int64) if rows else frontier
         frontier = reached[~seen[reached]]
         seen[frontier] = True
         sizes.append(int(seen.sum()))

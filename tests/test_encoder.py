@@ -80,6 +80,7 @@ def test_dependent_relation_vectors_are_projected_query_by_query() -> None:
             for d in range(6):
                 expected = linear.weight[r * 6 + d] @ q[b] + linear.bias[r * 6 + d]
                 torch.testing.assert_close(vectors[b, r, d], expected)
+    assert encoder.steps()[0].relation_vectors(q[:0]).shape == (0, 6, 6), "a batch may be empty"
 
 
 def test_queries_are_rows_of_the_query_table() -> None:

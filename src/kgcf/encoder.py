@@ -101,7 +101,8 @@ class EncoderLayer(nn.Module):
         """[B, 2R, D] projected from the queries [B, D] where relations are dependent, else the free [2R, D]."""
         if self.relation_linear is not None:
             vectors: Tensor = self.relation_linear(q)
-            return vectors.view(len(q), -1, q.shape[1])  # [B, 2R·D] → [B, 2R, D]
+            rows = self.relation_linear.out_features // self.settings.width
+            return vectors.view(len(q), rows, self.settings.width)  # [B, 2R·D] → [B, 2R, D]
         assert self.relation is not None
         return self.relation.weight
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from kgcf.data import registry
 from kgcf.propagation.plan import Planner
 from kgcf.propagation.ranking import score_all
 from kgcf.propagation.scores import score_candidates
@@ -15,6 +14,8 @@ from .random_graphs import random_model
 
 @pytest.mark.benchmark
 def test_wn18rr_queries_agree_in_single_precision() -> None:
+    from kgcf.data import registry  # the one test of this folder that needs benchmark data
+
     graph = registry.load("wn18rr").graph
     batch = random_batch(0, graph, size=4, width=33, remove="triple")
     encoder, decoder = random_model(0, graph.relation_count, dtype=torch.float32, layers=6, width=32)

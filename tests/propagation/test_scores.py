@@ -136,7 +136,7 @@ def test_relabelling_entities_permutes_the_scores() -> None:
     graph, batch = graph_and_batch(13)
     encoder, decoder = random_model(13, 3, context="unreached")
     names = np.random.default_rng(0).permutation(20)
-    renamed = KnowledgeGraph.build(graph.triples[:, [0, 1, 2]] * [0, 1, 0] + _ends(graph, names), 20, 3)
+    renamed = KnowledgeGraph.build(graph.triples[:, [0, 1, 2]] * [0, 1, 0] + _ends(graph, names), 20, 3, graph.weights)
     tails = batch.candidates[:, 0]
     twin = Batch(
         names[batch.heads],

@@ -57,7 +57,7 @@ def run_forward(settings: EncoderSettings, wiring: Wiring, inputs: Tables, weigh
     statistics = np.empty((len(wiring.degrees), settings.statistics, inputs.x.shape[1]), inputs.x.dtype)
     match how:
         case "pna":
-            pna_forward(kind, wiring, inputs, weights, statistics)
+            pna_forward(kind, wiring, inputs, weights, None, statistics)
         case "sum" | "mean":
             sum_forward(kind, wiring, inputs, weights, how == "mean", statistics)
         case "max" | "min":

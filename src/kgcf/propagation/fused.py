@@ -74,7 +74,7 @@ class _Frame:
     epsilon: float
 
 
-def _blocks(settings: EncoderSettings, weight: Tensor) -> tuple[Tensor, Tensor]:
+def split_weight(settings: EncoderSettings, weight: Tensor) -> tuple[Tensor, Tensor]:
     """W₀ [D, D] of the own state and the C blocks of the statistics, stacked [C·D, A·D]."""
     width, columns = settings.width, settings.width * settings.statistics
     blocks = weight[:, width:].view(width, settings.scalers, columns).transpose(0, 1)  # [D, C·A·D] → [C, D, A·D]
@@ -82,7 +82,7 @@ def _blocks(settings: EncoderSettings, weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _unblock(settings: EncoderSettings, own: Tensor, stacked: Tensor) -> Tensor:
-    """[D, (1 + C·A)·D] the inverse of `_blocks`."""
+    """[D, (1 + C·A)·D] the inverse of `split_weight`."""
     width = settings.width
     blocks = stacked.view(settings.scalers, width, -1).transpose(0, 1).reshape(width, -1)  # [C, D, A·D] → [D, C·A·D]
     return torch.cat([own, blocks], dim=1)
@@ -110,12 +110,12 @@ class _Layer(torch.autograd.Function):
         statistics = torch.from_numpy(run_forward(settings, frame.wiring, inputs, optional_array(weights))).flatten(1)
         own = x.new_empty(len(frame.previous), settings.width)
         gather_own(inputs.x, frame.previous, array_of(own))
-        own_weight, stacked = _blocks(settings, weight)
+        own_weight, stacked = split_weight(settings, weight)
         mixed, parts = own @ own_weight.T, statistics @ stacked.T  # [S, D], [S, C·D]
         norm = Norm(array_of(gain), array_of(shift), frame.epsilon) if gain is not None and shift is not None else None
         rest = array_of(own) if settings.residual else None
         deviations, out = x.new_empty(len(own)), torch.empty_like(own)
-        add_parts(array_of(mixed), array_of(parts), frame.scales, array_of(bias), optional_array(context))
+        add_parts(array_of(mixed), array_of(parts), frame.scales, array_of(bias), optional_array(context), None)
         finish_forward(array_of(mixed), norm, rest, array_of(deviations), array_of(out))
         ctx.frame, ctx.norm, ctx.context = frame, norm, context is not None  # type: ignore[attr-defined]
         ctx.save_for_backward(x, vectors, q, weights, weight, statistics, own, mixed, deviations)  # type: ignore[arg-type]
@@ -128,7 +128,7 @@ class _Layer(torch.autograd.Function):
         settings = frame.settings
         x, vectors, q, weights, weight, statistics, own, mixed, deviations = ctx.saved_tensors  # type: ignore[attr-defined]
         gradient = gradients[0].contiguous()
-        own_weight, stacked = _blocks(settings, weight)
+        own_weight, stacked = split_weight(settings, weight)
         parts = x.new_empty(len(own), len(stacked))  # [S, C·D]
         bias_sum, gain_sum, shift_sum = sums = x.new_zeros(3, settings.width)
         finish_backward(

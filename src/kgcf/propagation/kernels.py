@@ -6,6 +6,7 @@ different queries, so that no two of them write the same row.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kgcf.compiled import kernel
 from kgcf.propagation.messages import Kind, Tables, Wiring, message, push_back
@@ -33,6 +34,7 @@ def pna_forward(
     wiring: Wiring,
     inputs: Tables,
     weights: Floats | None,  # [M] factors of the messages
+    places: NDArray[np.int64] | None,  # [S] the row of every slot in the statistics, where not its own
     statistics: Floats,  # [S, 4, D] filled: mean, max, min, std
 ) -> None:
     """Statistics of the messages at every slot."""
@@ -62,6 +64,8 @@ def pna_forward(
                 mean = added * share
                 spread = root(larger(squared * share - mean * mean, floor))
                 row = slot * 4 * width + c
+                if places is not None:
+                    row = places[slot] * 4 * width + c
                 store(statistics, row, mean)
                 store(statistics, row + width, most)
                 store(statistics, row + 2 * width, least)

@@ -106,7 +106,8 @@ def _score_with_kernels(decoder: Decoder, result: SparseStates, evidence: _Evide
 
 def _fill(rows: Tensor) -> Tensor:
     """Rows [·, H] padded with zero columns to whole vectors."""
-    return functional.pad(rows, (0, -rows.shape[1] % (VECTOR_BYTES // rows.element_size())))
+    missing = -rows.shape[1] % (VECTOR_BYTES // rows.element_size())
+    return functional.pad(rows, (0, missing)) if missing else rows
 
 
 def _score_with_torch(decoder: Decoder, result: SparseStates, evidence: _Evidence) -> Tensor:

@@ -10,6 +10,7 @@ from kgcf.encoder import Encoder, EncoderLayer
 from kgcf.propagation.aggregation import aggregate, wire
 from kgcf.propagation.contexts import Contexts, collect_contexts
 from kgcf.propagation.fused import advance, can_fuse
+from kgcf.propagation.inference import advance_by_degree, can_group
 from kgcf.propagation.plan import LayerPlan, Plan
 from kgcf.propagation.torch_ops import aggregate_with_torch
 
@@ -59,13 +60,14 @@ def propagate(
         if contexts is not None and table is not None:
             rows = contexts.row_tensor(q)[begin : begin + len(step.entities)]
             context = layer.project_context(table)[rows]  # [U, D] → [S, D]
-        x = _advance(layer, step, x, q, weights, context, compiled)
+        x = _advance(plan, layer, step, x, q, weights, context, compiled)
         begin += len(step.entities)
     candidate_rows = None if plan.rows is None else torch.from_numpy(plan.rows).to(q.device)
     return SparseStates(plan, q, x, candidate_rows)
 
 
 def _advance(
+    plan: Plan,
     layer: EncoderLayer,
     step: LayerPlan,
     x: Tensor,
@@ -78,6 +80,8 @@ def _advance(
     vectors = layer.relation_vectors(q)
     stride = vectors.shape[1] if vectors.dim() == 3 else 0
     vectors = vectors.reshape(-1, x.shape[1])  # [B, 2R, D] → [B·2R, D]
+    if compiled and can_group(layer, plan, x):
+        return advance_by_degree(layer, step, x, vectors, stride, q, weights, context)
     if compiled and can_fuse(layer.settings, x):
         return advance(layer, step, x, vectors, stride, q, weights, context)
     if compiled:
