@@ -133,4 +133,4 @@ def test_rotations_need_an_even_width() -> None:
 
 def test_settings_are_frozen() -> None:
     with pytest.raises(ValidationError):
-        EncoderSettings().layers = 3
+        EncoderSettings().layers = 3  # type: ignore[misc]

@@ -22,7 +22,7 @@ def kgcf(*arguments: str | Path, cwd: Path | None = None) -> subprocess.Complete
         ("columns.tsv", "a\tr\tb\nc\tr\n", "columns.tsv, line 2: 2 columns where the first line has 3"),
         ("label.tsv", "a\tr\tb\nc\tr\t\n", "label.tsv, line 2: the tail is empty"),
         ("encoding.tsv", b"a\tr\tb\nc\tr\t\xff\n", "encoding.tsv, line 2: byte 0xff is not valid UTF-8"),
-        ("cut.tsv.gz", gzip.compress(b"a\tr\tb\n" * 9999)[:60], "cut.tsv.gz is damaged or cut short"),
+        ("cut.tsv.gz", gzip.compress(b"a\tr\tb\n" * 9999, mtime=0)[:60], "cut.tsv.gz is damaged or cut short"),
         ("empty.tsv", "", "empty.tsv is empty"),
         ("folder/notes.md", "hello", "is a folder without a train file"),
     ],

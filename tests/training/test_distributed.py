@@ -30,8 +30,7 @@ def joint(data: Dataset, rank: int, size: int) -> tuple[Sums, Sums]:
 
 
 def work(rank: int, folder: str) -> None:
-    store = dist.FileStore(f"{folder}/store", 2)
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=2)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
     world = World(rank, 2)
     total, apart = joint(dataset(), rank, 2)
     world.share(total)

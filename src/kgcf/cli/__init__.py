@@ -7,6 +7,7 @@ from rich.console import Console
 
 from kgcf import __version__
 from kgcf.cli.complete import complete_command
+from kgcf.cli.counterfactuals import counterfactuals
 from kgcf.cli.datasets import datasets_app
 from kgcf.cli.demo import demo
 from kgcf.cli.evaluate import evaluate_command
@@ -23,16 +24,14 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(datasets_app, name="datasets")
-for name, command in {
-    "train": train_command,
-    "resume": resume_command,
-    "evaluate": evaluate_command,
-    "predict": predict_command,
-    "complete": complete_command,
-    "tune": tune_command,
-    "demo": demo,
-}.items():
-    app.command(name)(command)
+app.command("train")(train_command)
+app.command("resume")(resume_command)
+app.command("evaluate")(evaluate_command)
+app.command("predict")(predict_command)
+app.command("complete")(complete_command)
+app.command("counterfactuals")(counterfactuals)
+app.command("tune")(tune_command)
+app.command("demo")(demo)
 
 
 @app.callback(invoke_without_command=True)

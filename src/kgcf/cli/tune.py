@@ -16,7 +16,7 @@ from kgcf.errors import DataError, MissingExtraError, SettingsError
 from kgcf.pipeline import fit, settle
 
 _WEIGHTS = ("0.001", "0.01", "0.1", "1.0")
-_DEFAULT_SPACE = {"objective.alpha": _WEIGHTS, "objective.beta": _WEIGHTS}
+_DEFAULT_SPACE: dict[str, tuple[str, ...]] = {"objective.alpha": _WEIGHTS, "objective.beta": _WEIGHTS}
 
 
 def tune_command(
