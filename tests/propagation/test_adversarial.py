@@ -151,12 +151,12 @@ def _check_parts(
 
 def _check_edge_weights(encoder: Encoder, planner: Planner, batch: Batch, weights: Tensor, expected: Tensor) -> None:
     plan = planner.plan(batch.heads, batch.relations, batch.candidates, batch.hidden)
-    chosen = []
-    for depth, layer in enumerate(plan.layers[1:]):
-        queries = np.repeat(layer.queries, np.diff(layer.edge_offsets))
-        chosen.append(weights[depth][torch.from_numpy(queries), torch.from_numpy(layer.entries.astype(np.int64))])
     wanted = gradients(expected, [weights])
     for compiled in (True, False):
+        chosen = []
+        for depth, layer in enumerate(plan.layers[1:]):
+            queries = np.repeat(layer.queries, np.diff(layer.edge_offsets))
+            chosen.append(weights[depth][torch.from_numpy(queries), torch.from_numpy(layer.entries.astype(np.int64))])
         found = propagate(encoder, plan, chosen, compiled).of_candidates()
         assert_exact(found, expected)
         assert_all_close(gradients(found, [weights]), wanted)

@@ -42,13 +42,14 @@ def aggregate(
         x, relations, q = (_pad(tensor, halves, missing // halves) for tensor in (x, relations, q))
     result: Tensor = _Aggregation.apply(settings, wiring, x, relations, q, weights)  # type: ignore[no-untyped-call]
     if missing:
-        narrow = settings.width // halves
-        result = result.view(*result.shape[:2], halves, -1)[..., :narrow].flatten(2)  # [S, A, 2, D/2] → [S, A, D]
+        apart = result.view(*result.shape[:2], halves, result.shape[2] // halves)
+        result = apart[..., : settings.width // halves].flatten(2)  # [S, A, 2, D/2] → [S, A, D]
     return result
 
 
 def _pad(tensor: Tensor, halves: int, missing: int) -> Tensor:
-    return functional.pad(tensor.view(len(tensor), halves, -1), (0, missing)).flatten(1)  # [·, 2, D/2] → [·, D]
+    apart = tensor.view(len(tensor), halves, tensor.shape[1] // halves)
+    return functional.pad(apart, (0, missing)).flatten(1)  # [·, 2, D/2] → [·, D]
 
 
 def run_forward(settings: EncoderSettings, wiring: Wiring, inputs: Tables, weights: Floats | None) -> Floats:

@@ -108,7 +108,7 @@ class Workers:
         for _, sums in done:
             totals = [_plus(old, new) for old, new in zip(totals, sums, strict=True)]
         filled = [
-            torch.zeros_like(parameter) if total is None else total
+            torch.zeros_like(parameter) if total is None else total.contiguous()
             for parameter, total in zip(parameters, totals, strict=True)
         ]
         return Gradients([value for value, _ in done], filled)
@@ -117,7 +117,7 @@ class Workers:
 def _plus(old: Tensor | None, new: Tensor | None) -> Tensor | None:
     if old is None or new is None:
         return new if old is None else old
-    return old.add_(new)
+    return old + new  # what autograd returned may share memory with itself: not in place
 
 
 def split_evenly(count: int, parts: int) -> list[slice]:

@@ -84,7 +84,7 @@ def _score_with_kernels(decoder: Decoder, result: SparseStates, evidence: _Evide
     score_contexts(
         array_of(_fill(_query_rows(head, q, options))), array_of(_fill(table)), output, bias, array_of(values)
     )
-    by_option = array_of(values.view(len(q), options, -1))  # [B·T, U] → [B, T, U]
+    by_option = array_of(values.view(len(q), options, len(table)))  # [B·T, U] → [B, T, U]
     fill_unreached(by_option, evidence.classes, evidence.treated, array_of(scores))
     last, head = result.plan.layers[-1], decoder.reached
     score_reached(
@@ -117,7 +117,7 @@ def _score_with_torch(decoder: Decoder, result: SparseStates, evidence: _Evidenc
     head = decoder.unreached or decoder.reached
     rows = _query_rows(head, q, options).unsqueeze(1)  # [B·T, 1, H]
     hidden = rows if evidence.table is None else rows + evidence.table  # [B·T, 1 or U, H]
-    values = head.output(torch.relu(hidden)).view(len(q), -1)  # [B·T, U, 1] → [B, T·U]
+    values = head.output(torch.relu(hidden)).view(len(q), options * hidden.shape[1])  # [B·T, U, 1] → [B, T·U]
     which = np.broadcast_to(evidence.classes, shape)
     if evidence.treated is not None:
         which = which + evidence.treated * np.int64(values.shape[1] // 2)

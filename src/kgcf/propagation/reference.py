@@ -4,6 +4,7 @@ The oracle of the sparse engine (`semantics = grounded`) and the published behav
 Tensors inside are [N, B, …] and [2E, B, …], so that one segment of edges is one block of memory.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,10 +14,11 @@ from torch import Tensor
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hidden import HiddenTriples, hide_nothing
 from kgcf.decoder import Decoder
-from kgcf.encoder import SMALLEST_VARIANCE, Encoder, EncoderLayer, Message
+from kgcf.encoder import Encoder
 from kgcf.errors import SettingsError
-from kgcf.propagation.blockwise import Block, LayerInputs, advance, cut_blocks
-from kgcf.propagation.segments import Segments, segment_extreme, segment_sum
+from kgcf.propagation.blockwise import Block, advance, cut_blocks
+from kgcf.propagation.dense_layer import LayerStep, Visible, spread_vectors
+from kgcf.propagation.segments import Segments, segment_sum
 
 Semantics = Literal["grounded", "nbfnet"]
 
@@ -62,18 +64,6 @@ class DenseStates:
     histograms: Tensor | None  # [B, N, 2R] k(v) of the visible edges, where the settings use it
 
 
-@dataclass(frozen=True, eq=False)
-class _Visible:
-    """What a batch of queries sees of the graph, the hidden sets taken out."""
-
-    hidden_edges: Tensor  # [H] edges
-    hidden_queries: Tensor  # [H] the query that must not see them
-    hidden_at_heads: dict[int, Tensor]  # by a block's first entity: [·, 3] (edge, query, head) that enter a head
-    degrees: Tensor  # [N, B] visible edges that enter
-    scale: Tensor  # [N, B] log-degree over its mean
-    coefficients: Tensor | None  # [2E, B] weight of every message, 0 where it is hidden; None: all ones
-
-
 def propagate_densely(
     encoder: Encoder,
     edges: DenseEdges,
@@ -92,26 +82,63 @@ def propagate_densely(
     if semantics == "nbfnet" and encoder.settings.context == "unreached":
         raise SettingsError("In nbfnet semantics every entity has a state; choose a context other than 'unreached'.")
     q = encoder.queries(relations)  # [B, D]
-    count = edges.graph.entity_count
+    shape = (edges.graph.entity_count, *q.shape)  # N, B, D
+    at_heads = heads, torch.arange(len(heads), device=heads.device)
     visible = _look(edges, heads, hidden or hide_nothing(len(heads)), q)
     histograms = _histograms(edges, visible, q) if encoder.settings.context != "none" else None
-    reached = torch.zeros(count, len(heads), dtype=torch.bool, device=q.device)  # [N, B]
-    reached[heads, torch.arange(len(heads))] = True
-    boundary = q.new_zeros(count, *q.shape).index_put((heads, torch.arange(len(heads))), q)  # [N, B, D]
-    states = boundary
-    for depth, layer in enumerate(encoder.steps()):
-        extra = None if edge_weights is None else edge_weights[depth].T  # [2E, B]
-        silent = ~reached if semantics == "grounded" and encoder.settings.message == "transe" else None
+    reached = None
+    if semantics == "grounded":
+        reached = torch.zeros(shape[:2], dtype=torch.bool, device=q.device)
+        reached[at_heads] = True
+    boundary = q.new_zeros(shape).index_put(at_heads, q)
+    setting = _Setting(encoder, edges, visible, q, boundary, histograms, edge_weights)
+    *_, (states, reached) = _run_layers(setting, reached)
+    everybody = torch.ones(shape[:2], dtype=torch.bool, device=q.device) if reached is None else reached
+    turned = None if histograms is None else histograms.transpose(0, 1)
+    return DenseStates(q, states.transpose(0, 1), everybody.T, turned)
+
+
+def propagate_background(encoder: Encoder, edges: DenseEdges, relations: Tensor) -> list[Tensor]:
+    """The states [N, B, D] after 0 … L layers in `nbfnet` semantics of entities that no head can influence.
+
+    There every entity has a state, which depends on its surroundings and on the query relation; within l hops
+    of a query's head the states after l layers differ from these, elsewhere they do not.
+    """
+    q = encoder.queries(relations)  # [B, D]
+    visible = _look(edges, relations.new_zeros(len(relations)), hide_nothing(len(relations)), q)
+    histograms = _histograms(edges, visible, q) if encoder.settings.context != "none" else None
+    nothing = q.new_zeros(edges.graph.entity_count, *q.shape)
+    setting = _Setting(encoder, edges, visible, q, nothing, histograms, None)
+    return [nothing, *(states for states, _ in _run_layers(setting, None))]
+
+
+@dataclass(frozen=True, eq=False)
+class _Setting:
+    """What stays the same from layer to layer."""
+
+    encoder: Encoder
+    edges: DenseEdges
+    visible: Visible
+    q: Tensor  # [B, D]
+    boundary: Tensor  # [N, B, D]
+    histograms: Tensor | None  # [N, B or 1, 2R]
+    edge_weights: Tensor | None  # [L, B, 2E]
+
+
+def _run_layers(setting: _Setting, reached: Tensor | None) -> Iterator[tuple[Tensor, Tensor | None]]:
+    """The states after every layer and who is reached then [N, B]; None: everybody has a state (`nbfnet`)."""
+    edges, visible, states = setting.edges, setting.visible, setting.boundary
+    for depth, layer in enumerate(setting.encoder.steps()):
+        extra = None if setting.edge_weights is None else setting.edge_weights[depth].T  # [2E, B]
+        silent = None if reached is None or layer.settings.message != "transe" else ~reached
         coefficients = _weigh(edges, visible, silent, extra)
-        step = _LayerStep(layer, visible, histograms)
-        states = advance(edges.blocks, step, states, boundary, _vectors(layer, q), coefficients, step.parameters())
-        if semantics == "grounded":
+        step = LayerStep(layer, visible, setting.histograms)
+        vectors = spread_vectors(layer, setting.q)
+        states = advance(edges.blocks, step, states, setting.boundary, vectors, coefficients, step.parameters())
+        if reached is not None:
             reached = _spread(edges, visible, reached)
             states = torch.where(reached.unsqueeze(2), states, 0)
-    if semantics == "nbfnet":
-        reached = torch.ones_like(reached)
-    turned = None if histograms is None else histograms.transpose(0, 1)
-    return DenseStates(q, states.transpose(0, 1), reached.T, turned)
+        yield states, reached
 
 
 def score_densely(decoder: Decoder, result: DenseStates, treated: Tensor | None = None) -> Tensor:
@@ -126,18 +153,7 @@ def score_densely(decoder: Decoder, result: DenseStates, treated: Tensor | None 
     return decoder(result.states, q, treated, context, reached)  # type: ignore[no-any-return]
 
 
-def make_messages(kind: Message, states: Tensor, vectors: Tensor) -> Tensor:
-    """[…, D] what states […, D] become when they travel along relations […, D]."""
-    if kind == "distmult":
-        return states * vectors
-    if kind == "transe":
-        return states + vectors
-    real, imaginary = states.chunk(2, -1)  # […, D] → 2 × […, D/2]
-    cosine, sine = vectors.chunk(2, -1)
-    return torch.cat([real * cosine - imaginary * sine, real * sine + imaginary * cosine], -1)
-
-
-def _look(edges: DenseEdges, heads: Tensor, hidden: HiddenTriples, like: Tensor) -> _Visible:
+def _look(edges: DenseEdges, heads: Tensor, hidden: HiddenTriples, like: Tensor) -> Visible:
     """Take the hidden sets out of edges, degrees and the mean log-degree."""
     queries = torch.arange(len(hidden)).repeat_interleave(torch.from_numpy(hidden.offsets).diff())
     triples = torch.from_numpy(hidden.triples.astype("int64"))
@@ -155,7 +171,7 @@ def _look(edges: DenseEdges, heads: Tensor, hidden: HiddenTriples, like: Tensor)
         coefficients = weights.unsqueeze(1).repeat(1, len(heads))  # [2E, B]
         coefficients[hidden_edges, hidden_queries] = 0
     at_heads = _group_by_block(edges, heads, hidden_edges, hidden_queries)
-    return _Visible(hidden_edges, hidden_queries, at_heads, degrees, scale, coefficients)
+    return Visible(hidden_edges, hidden_queries, at_heads, degrees, scale, coefficients)
 
 
 def _group_by_block(edges: DenseEdges, heads: Tensor, hidden_edges: Tensor, queries: Tensor) -> dict[int, Tensor]:
@@ -167,14 +183,14 @@ def _group_by_block(edges: DenseEdges, heads: Tensor, hidden_edges: Tensor, quer
     return {int(starts[i]): rows[owners == i] for i in set(owners.tolist())}
 
 
-def _spread(edges: DenseEdges, visible: _Visible, reached: Tensor) -> Tensor:
+def _spread(edges: DenseEdges, visible: Visible, reached: Tensor) -> Tensor:
     """[N, B] whom one more visible edge reaches."""
     arriving = reached[edges.sources]  # [2E, B]
     arriving[visible.hidden_edges, visible.hidden_queries] = False
     return reached | (segment_sum(arriving.float(), edges.segments) > 0)
 
 
-def _weigh(edges: DenseEdges, visible: _Visible, silent: Tensor | None, extra: Tensor | None) -> Tensor | None:
+def _weigh(edges: DenseEdges, visible: Visible, silent: Tensor | None, extra: Tensor | None) -> Tensor | None:
     """[2E, B] what every message is multiplied by: nothing of a silent sender [N, B]; None: all by one."""
     weights = visible.coefficients
     if extra is not None:
@@ -185,72 +201,7 @@ def _weigh(edges: DenseEdges, visible: _Visible, silent: Tensor | None, extra: T
     return (~mute).to(visible.scale) if weights is None else torch.where(mute, 0, weights)
 
 
-def _vectors(layer: EncoderLayer, q: Tensor) -> Tensor:
-    """[2R, B or 1, D] the layer's relation vectors for queries [B, D]."""
-    vectors = layer.relation_vectors(q)
-    return vectors.transpose(0, 1) if vectors.dim() == 3 else vectors.unsqueeze(1)
-
-
-@dataclass(frozen=True, eq=False)
-class _LayerStep:
-    """A layer's work on one block of entities: messages, statistics, update."""
-
-    layer: EncoderLayer
-    visible: _Visible
-    histograms: Tensor | None
-
-    def parameters(self) -> list[Tensor]:
-        """What `__call__` reads of the layer; relation vectors come as an input."""
-        layer = self.layer
-        linear = [layer.linear.weight, layer.linear.bias]
-        norm = [] if layer.layer_norm is None else [layer.layer_norm.weight, layer.layer_norm.bias]
-        return [*linear, *norm, *([] if layer.context_linear is None else [layer.context_linear.weight])]
-
-    def __call__(self, block: Block, inputs: LayerInputs) -> Tensor:
-        """[V, B, D] the next states of the block's entities."""
-        shape = inputs.own.shape  # V, B, D
-        vectors = inputs.vectors.index_select(0, block.relations)
-        messages = make_messages(self.layer.settings.message, inputs.sent, vectors)  # [C, B, D]
-        if inputs.coefficients is not None:
-            messages = messages * inputs.coefficients.unsqueeze(2)
-        statistics = self._aggregate(block, messages, inputs.boundary)
-        context = None
-        if self.layer.context_linear is not None and self.histograms is not None:
-            context = self.layer.project_context(self.histograms[block.entities]).expand(shape).flatten(0, 1)
-        scale = self.visible.scale[block.entities].flatten()  # [V, B] → [V·B]
-        return self.layer.update(inputs.own.flatten(0, 1), statistics.flatten(0, 1), scale, context).view(shape)
-
-    def _aggregate(self, block: Block, messages: Tensor, boundary: Tensor) -> Tensor:
-        """[V, B, A, D] the statistics of the messages [C, B, D]; the boundary [V, B, D] counts as one more message."""
-        how, parts = self.layer.settings.aggregate, []
-        count = self.visible.degrees[block.entities].unsqueeze(2) + 1  # [V, B, 1]
-        if how in ("sum", "mean", "pna"):
-            total = segment_sum(messages, block.segments) + boundary
-            parts.append(total if how == "sum" else total / count)
-        if how in ("max", "min", "pna"):
-            compared = self._hide_at_heads(block, messages, boundary)
-            for largest in [True, False] if how == "pna" else [how == "max"]:
-                parts.append(segment_extreme(compared, boundary, block.segments, largest))
-        if how == "pna":
-            square = (segment_sum(messages.square(), block.segments) + boundary.square()) / count
-            parts.append((square - parts[0].square()).clamp(min=SMALLEST_VARIANCE).sqrt())
-        return torch.stack(parts, dim=2)
-
-    def _hide_at_heads(self, block: Block, messages: Tensor, boundary: Tensor) -> Tensor:
-        """[C, B, D] messages among which a hidden one can be neither the largest nor the smallest.
-
-        A hidden message is a zero. Where the boundary is zero this is one of the values anyway; at the heads,
-        where it is not, the hidden messages become the boundary itself.
-        """
-        places = self.visible.hidden_at_heads.get(block.entities.start)
-        if places is None:
-            return messages
-        edges, queries, heads = places.unbind(1)
-        values = boundary[heads - block.entities.start, queries].detach()
-        return messages.index_put((edges - block.edges.start, queries), values)
-
-
-def _histograms(edges: DenseEdges, visible: _Visible, like: Tensor) -> Tensor:
+def _histograms(edges: DenseEdges, visible: Visible, like: Tensor) -> Tensor:
     """[N, B or 1, 2R] k(v): every relation's share of the visible edges that leave v; zeros if there are none."""
     graph = edges.graph
     leaving = torch.from_numpy(graph.edge_relations.astype("int64")).to(like.device)

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from kgcf.encoder import SMALLEST_VARIANCE, EncoderSettings
+from kgcf.propagation.dense_layer import make_messages
 from kgcf.propagation.plan import LayerPlan
-from kgcf.propagation.reference import make_messages
 from kgcf.propagation.segments import Segments, segment_extreme, segment_sum
 
 
