@@ -59,7 +59,7 @@ PRESETS: dict[str, Values] = {
         **_PLAIN,
         "treatment": {"leave_one_out": False},
         "matching": {"candidates": "all"},
-        "objective": {"cf_target": "printed", "disc_pairs": "all"},
+        "objective": {"cf_target": "printed", "disc_pairs": "all", "alpha": 0.1, "beta": 0.1},
     },
     "nbfnet": {**_PLAIN, "decoder": {"treatment": False}, "objective": {"alpha": 0.0, "beta": 0.0}},
 }

@@ -14,15 +14,18 @@ from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
 from kgcf.errors import DataError
 from kgcf.prediction.observed import ObservedGraph
+from kgcf.propagation.plan import Planner
 from kgcf.run import Run, new_model
 from kgcf.runs import RunFolder
 from kgcf.stages import Say, quiet, substitutes_stage, treatment_stage
 from kgcf.storage import write_json
-from kgcf.training.batches import choose_removal
+from kgcf.training.batches import choose_removal, epoch_order, make_batch, stream
 from kgcf.training.distributed import World
 from kgcf.training.loop import Listener, Trainer
 from kgcf.training.step import StepContext
 from kgcf.validation import divided_mrr
+
+SLOTS_WORTH_THREADS = 60_000  # state updates per batch from which a second thread pays
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,26 @@ def settle(settings: Settings, data: Dataset) -> Settings:
     remove = training.remove
     if remove == "auto":
         remove = choose_removal(data.graph, data.valid.queries)
-    threads = training.threads or torch.get_num_threads()
-    changed = training.model_copy(update={"remove": remove, "threads": threads})
-    return settings.model_copy(update={"training": changed})
+    settled = settings.model_copy(update={"training": training.model_copy(update={"remove": remove})})
+    threads = training.threads or _useful_threads(settled, data)
+    return settled.model_copy(update={"training": settled.training.model_copy(update={"threads": threads})})
+
+
+def _useful_threads(settings: Settings, data: Dataset) -> int:
+    """One thread where a batch is so small that threads would wait for each other, else one per core.
+
+    Two processes (`torchrun --nproc-per-node 2 -m kgcf train …`) use both cores on small batches too.
+    """
+    training = settings.training
+    assert training.remove != "auto"
+    triples = epoch_order(len(data.graph), training.seed, 0)[: training.batch_size]
+    batch = make_batch(data.graph, triples, settings.objective.negatives, training.remove, stream(training.seed, 0))
+    if not len(batch):
+        return 1
+    plan = Planner(data.graph, settings.encoder.layers).plan(
+        batch.heads, batch.relations, batch.candidates, batch.hidden
+    )
+    return torch.get_num_threads() if plan.slot_count >= SLOTS_WORTH_THREADS else 1
 
 
 def _train(folder: RunFolder, data: Dataset, settings: Settings, around: Surroundings, resumed: bool) -> Run:

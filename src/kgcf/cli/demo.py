@@ -1,24 +1,58 @@
-"""`kgcf demo`: the embedded graph of the world, from its facts to an evaluation."""
+"""`kgcf demo`: the main job on the embedded graph of the world: train, compare, predict."""
 
-import numpy as np
+import tempfile
+from pathlib import Path
+
 from rich.console import Console
 
 from kgcf.baselines.frequency import FrequencyScorer
-from kgcf.cli.tables import facts_tables
+from kgcf.cli.predict import answer_table
+from kgcf.cli.watch import Watcher
 from kgcf.data import registry
-from kgcf.data.statistics import describe
-from kgcf.evaluation.report import breakdown_tables, evaluation_table
-from kgcf.evaluation.results import evaluate
-from kgcf.progress import showing
+from kgcf.data.dataset import Dataset
+from kgcf.evaluation.report import evaluation_table
+from kgcf.evaluation.results import Evaluation, evaluate
+from kgcf.pipeline import Surroundings, fit
+from kgcf.run import Run
+from kgcf.runs import RunFolder
+
+_QUESTIONS = (("Mexico", "speaks"), ("Portugal", "uses currency"), ("Austria", "borders"))  # with answers kept back
+_SAME = ("encoder.layers=4", "training.budget=12000", "training.schedule=cosine", "training.validate_triples=200")
 
 
 def demo() -> None:
-    """Show the embedded graph `world` and how far the frequency baseline gets on it."""
-    console = Console()
+    """Train KGCF and plain NBFNet on the embedded graph `world`, compare them, and answer questions."""
+    console = Console(highlight=False)
     data = registry.load("world")
-    console.print(facts_tables(describe(data, np.random.default_rng(0)), relations=8))
-    with showing("ranking", 2 * len(data.test)) as advance:
-        result = evaluate(FrequencyScorer(data.graph), data, model="frequency", advance=advance)
-    console.print(evaluation_table({"frequency": result}))
-    console.print(breakdown_tables(result, data.relations, most=8))
-    console.print("\nNext: kgcf datasets ls · kgcf datasets info wn18rr · kgcf evaluate YOUR_FILE.tsv", style="bold")
+    console.print(
+        f"[bold]world[/]: {len(data.entities):,} entities, {len(data.relations)} relations, {len(data.graph):,} train "
+        f"triples; {len(data.test):,} facts are kept back to test on."
+    )
+    frequency = evaluate(FrequencyScorer(data.graph), data, model="frequency")
+    results = {"frequency (floor)": frequency}
+    with tempfile.TemporaryDirectory(prefix="kgcf-demo-") as scratch:
+        console.print("\n[bold]Plain NBFNet[/], 12,000 training questions")
+        results["NBFNet"] = _train(data, "nbfnet", Path(scratch) / "nbfnet")[1]
+        console.print("\n[bold]KGCF[/], the same with treatment and counterfactual losses")
+        run, results["KGCF"] = _train(data, "default", Path(scratch) / "kgcf")
+        console.print()
+        console.print(evaluation_table(results))
+        for head, relation in _QUESTIONS:
+            kept = ", ".join(_kept_back(data, head, relation))
+            console.print(f"\n[bold]{head} {relation} …[/]  (kept back from training: {kept})")
+            console.print(answer_table(run.predict(head, relation, top=5, observed="train")))
+    console.print("\nNext, on your own triples:  kgcf train my.tsv --output runs/mine")
+    console.print("                            kgcf predict runs/mine --head NAME --relation NAME")
+
+
+def _kept_back(data: Dataset, head: str, relation: str) -> list[str]:
+    """The answers that only the valid and test splits know."""
+    asked = data.entities.id(head), data.relations.id(relation)
+    known = set(data.test.known.tails(*asked).tolist()) - set(data.graph.tails(*asked).tolist())
+    return [data.entities.display(entity) for entity in sorted(known)]
+
+
+def _train(data: Dataset, preset: str, folder: Path) -> tuple[Run, Evaluation]:
+    with Watcher(RunFolder(folder), shown=True) as watcher:
+        run = fit(data, folder, preset=preset, changes=_SAME, around=Surroundings(watcher, watcher.say))
+    return run, run.evaluate("test")
