@@ -71,7 +71,7 @@ class Calibration:
     cross_validation: Mapping[str, float] = field(default_factory=dict)  # Brier score of each method on held-out folds
 
     def probabilities(self, logits: Floats, reached: NDArray[np.bool_], method: Method | None = None) -> Floats:
-        """Of the same shape as the logits; with a fitted curve they fall neither as logits rise nor as ranks improve."""
+        """Of the same shape as the logits; those of a curve never fall as logits rise or ranks improve."""
         chosen = method or self.method
         if chosen == "sigmoid":
             plain: Floats = expit(np.asarray(logits, dtype=np.float64))
@@ -100,6 +100,9 @@ class Calibration:
         if method != "sigmoid" and method not in curves:
             raise KeyError(method)
         return cls(method, str(values["reason"]), curves, dict(values["cross_validation"]))
+
+
+UNCALIBRATED = Calibration("sigmoid", "The run has no calibration: probabilities are the plain sigmoid of the logit.")
 
 
 def fit_calibration(answers: RankedAnswers, seed: int = 0) -> Calibration:
