@@ -24,7 +24,9 @@ def test_questions_answers_and_hidden_sets(remove: str) -> None:
         if remove == "triple":
             assert batch.hidden.of(b).tolist() == [e]
         else:
-            assert batch.hidden.of(b).tolist() == hide_pairs(graph, [asked[0]], batch.candidates[b : b + 1]).of(0).tolist()
+            assert (
+                batch.hidden.of(b).tolist() == hide_pairs(graph, [asked[0]], batch.candidates[b : b + 1]).of(0).tolist()
+            )
 
 
 def test_parts_join_to_the_whole() -> None:
@@ -41,7 +43,9 @@ def test_parts_join_to_the_whole() -> None:
 def test_streams_depend_on_their_place_alone() -> None:
     assert (epoch_order(50, 7, 1) == epoch_order(50, 7, 1)).all()
     assert (epoch_order(50, 7, 1) != epoch_order(50, 7, 2)).any()
-    draws = {tuple(stream(*place).integers(0, 1 << 30, 3)) for place in [(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (0, 0)]}
+    draws = {
+        tuple(stream(*place).integers(0, 1 << 30, 3)) for place in [(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (0, 0)]
+    }
     assert len(draws) == 5
 
 

@@ -53,7 +53,9 @@ def test_the_other_discrepancies() -> None:
 @pytest.mark.parametrize("kind", ["kl", "frobenius", "mean"])
 def test_equal_states_have_no_discrepancy_and_a_finite_gradient(kind: str) -> None:
     states = torch.ones(4, 3, requires_grad=True)
-    value = discrepancy(states, states.detach().clone(), "kl" if kind == "kl" else "mean" if kind == "mean" else "frobenius")
+    value = discrepancy(
+        states, states.detach().clone(), "kl" if kind == "kl" else "mean" if kind == "mean" else "frobenius"
+    )
     value.backward()
     assert float(value.detach()) == pytest.approx(0, abs=1e-6)
     assert states.grad is not None

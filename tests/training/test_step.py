@@ -118,7 +118,10 @@ def test_the_discrepancy_compares_positives_with_their_substitutes() -> None:
         e, turned = int(batch.triples[b]), bool(batch.turned[b])
         a, other = int(found.heads[e]), int(found.tails[e])
         pair = (other, int(batch.relations[b]), a) if turned else (a, int(batch.relations[b]), other)
-        for head, relation, answer in ((int(batch.heads[b]), int(batch.relations[b]), int(batch.candidates[b, 0])), pair):
+        for head, relation, answer in (
+            (int(batch.heads[b]), int(batch.relations[b]), int(batch.candidates[b, 0])),
+            pair,
+        ):
             plain = (head, relation, answer) if relation < 3 else (answer, relation - 3, head)
             seen = graph.without([plain])
             plan = Planner(seen, 2).plan([head], [relation], [[answer]])

@@ -35,7 +35,9 @@ def dataset(seed: int = 0) -> Dataset:
     rows = np.flatnonzero(graph.triples[:, 1] == 1)
     valid, test = graph.triples[rows[-12:-6]], graph.triples[rows[-6:]]
     train = np.delete(graph.triples, rows[-12:], axis=0)
-    return transductive("tiny", Vocabulary.numbered(40), Vocabulary(["parent", "grandparent", "friend"]), (train, valid, test))
+    return transductive(
+        "tiny", Vocabulary.numbered(40), Vocabulary(["parent", "grandparent", "friend"]), (train, valid, test)
+    )
 
 
 def write_folder(data: Dataset, folder: Path) -> Path:
