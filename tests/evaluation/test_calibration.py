@@ -175,7 +175,7 @@ def test_the_unreached_get_their_own_rate_whatever_their_logit() -> None:
         assert probabilities[:2000].min() >= probabilities[2000:].max()  # as the ranking has them
 
 
-@given(SCORED, st.lists(st.booleans(), max_size=30), st.sampled_from(METHODS))
+@given(SCORED, st.lists(st.booleans(), min_size=1, max_size=30), st.sampled_from(METHODS))
 def test_the_unreached_are_pooled_with_lower_reached_answers(
     pairs: list[tuple[float, bool]], others: list[bool], method: Fitted
 ) -> None:
@@ -184,10 +184,21 @@ def test_the_unreached_are_pooled_with_lower_reached_answers(
     mixed = answers_of(np.concatenate([logits, np.zeros(len(others))]), np.concatenate([labels, others]) > 0, reached)
     fitted = fit_curve(mixed, method)
     alone = sorted(fitted.curve(logits).tolist())
-    pool, weight = sum(others) + alone[0], len(others) + 1
+    true, false = sum(others), len(others) - sum(others)
+    pool, weight = true * (true + 1) / (true + 2) + false / (false + 2), len(others)
     while alone and pool / weight > alone[0]:
         pool, weight = pool + alone.pop(0), weight + 1
     assert fitted.unreached == pytest.approx(pool / weight, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_few_false_unreached_answers_do_not_say_never(method: Fitted) -> None:
+    answers = drawn(400, seed=11, slope=1, intercept=3)
+    reached = np.arange(500) < 400
+    logits, labels = np.zeros(500), np.zeros(500, dtype=bool)
+    logits[:400], labels[:400] = answers.logits, answers.labels
+    lowest = fit_curve(answers, method).curve(answers.logits).min()
+    assert lowest / 2 < fit_curve(answers_of(logits, labels, reached), method).unreached <= 1 / 102
 
 
 def test_without_unreached_answers_they_get_the_lowest_probability() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from kgcf.evaluation.curves import FITS, Curve, Floats, curve_from_json
+from kgcf.evaluation.curves import FITS, Curve, Floats, curve_from_json, soft_targets
 from kgcf.evaluation.reliability import Reliability, measure
 
 Method = Literal["sigmoid", "platt", "isotonic"]
@@ -128,15 +128,17 @@ def fit_calibration(answers: RankedAnswers, seed: int = 0) -> Calibration:
 def fit_curve(answers: RankedAnswers, method: Literal["platt", "isotonic"]) -> FittedCurve:
     """A curve through the reached answers and the rate of the unreached, made to agree.
 
-    The rate of the unreached counts one answer more, with the lowest probability that a reached one has:
-    this is all there is where validation has no unreached answers. If the rate lies above low probabilities
-    of reached answers, these are pooled with it, as isotonic regression does.
+    The rate of the unreached is the mean of their soft targets, so that a few false ones do not say never;
+    where validation has none, they get the lowest probability that a reached answer has. If the rate lies
+    above low probabilities of reached answers, these are pooled with it, as isotonic regression does.
     """
     reached, unreached = answers.where(answers.reached), answers.where(~answers.reached)
     curve = FITS[method](reached.logits, reached.labels)
     said = np.sort(curve(reached.logits))
-    weight = len(unreached) + 1
-    pooled = (unreached.labels.sum() + np.cumsum([said[0], *said])) / (weight + np.arange(len(said) + 1))
+    if not len(unreached):
+        return FittedCurve(curve, float(said[0]))
+    total = soft_targets(unreached.labels).sum() + np.cumsum([0.0, *said])
+    pooled = total / (len(unreached) + np.arange(len(said) + 1))  # with the 0, 1, 2, … lowest of the reached
     above = pooled[:-1] <= said  # the pool is not above the next probability
     return FittedCurve(curve, float(pooled[np.argmax(above)] if above.any() else pooled[-1]))
 

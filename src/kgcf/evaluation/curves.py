@@ -95,10 +95,10 @@ def fit_isotonic(logits: Floats, labels: NDArray[np.bool_]) -> IsotonicCurve:
     x, place = np.unique(logits.astype(np.float32).astype(np.float64), return_inverse=True)  # as the model gives them
     weights = np.bincount(place).astype(np.float64)
     means = np.bincount(place, soft_targets(labels)) / weights
-    pools = isotonic_regression(means, weights=weights)
-    begin = pools.blocks[:-1]
+    values = isotonic_regression(means, weights=weights).x
+    begin = np.flatnonzero(np.diff(values, prepend=-1.0) > 1e-12)  # pools that differ by rounding alone are one
     centres = np.add.reduceat(x * weights, begin) / np.add.reduceat(weights, begin)
-    return IsotonicCurve(tuple(centres.tolist()), tuple(pools.x[begin].tolist()))
+    return IsotonicCurve(tuple(centres.tolist()), tuple(values[begin].tolist()))
 
 
 FITS: dict[str, Callable[[Floats, NDArray[np.bool_]], Curve]] = {"platt": fit_platt, "isotonic": fit_isotonic}
