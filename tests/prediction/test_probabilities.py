@@ -17,6 +17,8 @@ from kgcf.data.dataset import Dataset, Split
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import StorageError
+from kgcf.evaluation.calibration import Calibration, FittedCurve
+from kgcf.evaluation.curves import PlattCurve
 from kgcf.pipeline import fit
 from kgcf.prediction.answers import Answer
 from kgcf.prediction.best import collect_best
@@ -125,18 +127,23 @@ def test_half_links_are_those_of_train(trained: Run) -> None:
 
 
 def test_completion_uses_the_calibrated_probability(trained: Run) -> None:
-    everything = trained.complete(["grandparent"], top=200)
+    run = Run.open(trained.folder.path)
+    assert run.calibration is not None
+    known = Calibration("platt", "for this test", {"platt": FittedCurve(PlattCurve(2.0, -3.0), 1e-9)})
+    run.calibration = replace(run.calibration, calibration=known)
+    everything = run.complete(["grandparent"], top=200)
     probabilities = [a.probability for a in everything]
+    assert probabilities == pytest.approx([1 / (1 + np.exp(3 - 2 * a.logit)) for a in everything])
     assert probabilities == sorted(probabilities, reverse=True)
     bar = probabilities[len(probabilities) // 2]
-    likely = trained.complete(["grandparent"], top=200, min_probability=bar)
+    likely = run.complete(["grandparent"], top=200, min_probability=bar)
     assert likely == [a for a in everything if a.probability >= bar]
     assert 0 < len(likely) < len(everything)
     train = trained.data.graph.triples[trained.data.graph.triples[:, 1] == 1]
     for a in everything:  # completion asks about entities seen in all that was given, valid and test included
         assert a.head_seen == (trained.data.entities.id(a.head) in train[:, 0])
         assert a.tail_seen == (trained.data.entities.id(a.tail) in train[:, 2])
-    assert trained.complete(["grandparent"], min_probability=1.0) == []
+    assert run.complete(["grandparent"], min_probability=1.0) == []
 
 
 def test_files_name_the_method(trained: Run, tmp_path: Path) -> None:
