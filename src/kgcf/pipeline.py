@@ -1,4 +1,4 @@
-"""The whole way, top to bottom: data → treatment → substitutes → model → training → evaluation."""
+"""The whole way, top to bottom: data → treatment → substitutes → model → training → calibration → evaluation."""
 
 import hashlib
 import json
@@ -136,6 +136,7 @@ def _train(folder: RunFolder, data: Dataset, settings: Settings, around: Surroun
     if around.world.leads:
         _record(folder, progress.history, progress.best, progress.best_epoch)
         run.save_model()
+        run.calibrate(test=False)
     return run
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from kgcf.calibrating import FILE, LIMIT, CalibrationRecord, Request, calibrate_run, read_record, weights_key
 from kgcf.config import Settings
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.encoding import encode
@@ -17,6 +18,7 @@ from kgcf.data.reader import read_table, table_from
 from kgcf.data.tables import TripleTable
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import DataError, StorageError
+from kgcf.evaluation.calibration import UNCALIBRATED
 from kgcf.evaluation.results import Evaluation, evaluate
 from kgcf.model import KGCF
 from kgcf.prediction.answers import Answer, Question, predict, score_triples
@@ -39,6 +41,7 @@ class Run:
         self.model = model
         self.data = data
         self.settings = settings
+        self.calibration: CalibrationRecord | None = None  # None: probabilities are sigmoids
 
     @classmethod
     def open(cls, path: str | Path) -> "Run":
@@ -53,7 +56,9 @@ class Run:
         with torch.no_grad():
             for name, parameter in model.named_parameters():
                 parameter.copy_(torch.from_numpy(np.array(arrays[name])))
-        return cls(folder, model, data, settings)
+        run = cls(folder, model, data, settings)
+        run.calibration = read_record(folder.file(FILE), weights_key(model))
+        return run
 
     def save_model(self) -> None:
         """Write the weights and seal the folder."""
@@ -71,7 +76,10 @@ class Run:
         save: bool = False,
         advance: Advance = silent,
     ) -> Evaluation:
-        """Rank the answers of a split, observing train only; `data` is another graph with the same relations."""
+        """Rank the answers of a split, observing train only; `data` is another graph with the same relations.
+
+        To `save` is to write results.json, and to report the calibration on test.
+        """
         asked = self._aligned(data) if data is not None else self.data
         task: Split = getattr(asked, split)
         observed = self.bind(task.observed, task.entities)
@@ -80,7 +88,26 @@ class Run:
         result.protocol.update(self._protocol())
         if save:
             write_json(self.folder.file("results.json"), result.to_json())
+            self.calibrate()
         return result
+
+    def calibrate(
+        self,
+        *,
+        test: bool = True,
+        limit: int | None = LIMIT,
+        seed: int = 0,
+        save: bool = True,
+        advance: Advance = silent,
+    ) -> CalibrationRecord:
+        """Fit probabilities to validation and, if asked to, measure them on `test`; what is there already stays."""
+
+        def bind(task: Split) -> ObservedGraph:
+            return self.bind(task.observed, task.entities)
+
+        wanted = Request(test, limit, seed, save)
+        self.calibration = calibrate_run(self.folder, self.model, self.data, bind, wanted, advance)
+        return self.calibration
 
     def predict(
         self,
@@ -136,16 +163,24 @@ class Run:
         seen = task.observed if observed == "train" else task.known
         if observed == "all" and task.observed.weights is not None:
             seen = _weighted_like(task.observed, task.known)
-        return self.bind(seen, task.entities)
+        return self.bind(seen, task.entities, task.observed)
 
-    def bind(self, graph: KnowledgeGraph, entities: Vocabulary) -> ObservedGraph:
-        """The model on one graph, with the treatment that this graph gives."""
+    def bind(self, graph: KnowledgeGraph, entities: Vocabulary, train: KnowledgeGraph | None = None) -> ObservedGraph:
+        """The model on one graph and the treatment it gives; `train` is its train part, if not all of it."""
         treatment = None
         if self.settings.decoder.treatment:
             chosen = self.settings.treatment
             treatment = assign_treatment(graph, chosen, entities=entities, relations=self.data.relations)
+        calibration = UNCALIBRATED if self.calibration is None else self.calibration.calibration
         return ObservedGraph(
-            self.model, graph, entities, self.data.relations, treatment, self.settings.training.threads
+            self.model,
+            graph,
+            entities,
+            self.data.relations,
+            treatment,
+            self.settings.training.threads,
+            calibration,
+            train,
         )
 
     def _observe_new(self, source: Any) -> ObservedGraph:  # noqa: ANN401

@@ -17,7 +17,13 @@ from kgcf.errors import StorageError
 from kgcf.storage import map_arrays, save_arrays, write_json, write_text
 
 FORMAT = 1
-_CHANGING = ("checkpoint.safetensors", "log.jsonl", "results.json")  # not part of what is checked when opening
+_CHANGING = (
+    "checkpoint.safetensors",
+    "log.jsonl",
+    "results.json",
+    "calibration.json",
+    "reliability.png",
+)  # not part of what is checked when opening
 
 
 class RunFolder:

@@ -25,7 +25,9 @@ def complete_command(
         Literal["seen", "all"],
         typer.Option(help="Entities already seen on that side of the relation, or all entities."),
     ] = "seen",
-    min_probability: Annotated[float, typer.Option(min=0, max=1, help="Leave out what is less likely.")] = 0.0,
+    min_probability: Annotated[
+        float, typer.Option(min=0, max=1, help="Leave out what is less likely, by calibrated probability.")
+    ] = 0.0,
     output: Annotated[Path | None, typer.Option(help="Write .tsv, .csv, .parquet, .jsonl or .nt.")] = None,
     estimate: Annotated[bool, typer.Option("--estimate", help="Only say what it would cost.")] = False,
     graph: GraphOption = None,

@@ -8,9 +8,11 @@ import typer
 from rich.console import Console
 
 from kgcf.baselines.frequency import FrequencyScorer
+from kgcf.calibrating import CalibrationRecord
 from kgcf.cli.options import HeaderOption, JsonOption, LeakOption, NamesOption, SplitSeedOption, open_data
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import SettingsError, unknown_name
+from kgcf.evaluation.calibration_view import calibration_table
 from kgcf.evaluation.report import breakdown_tables, evaluation_table
 from kgcf.evaluation.results import Evaluation, evaluate
 from kgcf.progress import showing
@@ -42,18 +44,22 @@ def evaluate_command(
         raise SettingsError(f"--graph goes with a run, and {target} is none.")
     other = graph if is_run else target
     data = None if other is None else open_data(other, names, header, split_seed, allow_inverse_leak, quiet=as_json)
+    calibration: CalibrationRecord | None = None
     with showing("ranking", 0) as advance:
         if is_run:
             run = Run.open(target)
             save = graph is None and split == "test" and limit is None
             result = run.evaluate(split, limit=limit, seed=seed, data=data, save=save, advance=advance)
             relations = run.data.relations
+            calibration = run.calibration if save else None
         else:
             assert data is not None
             scorer = FrequencyScorer(getattr(data, split).observed)
             result = evaluate(scorer, data, split, model="frequency", limit=limit, seed=seed, advance=advance)
             relations = data.relations
     _show(result, relations, details, output, as_json)
+    if calibration is not None and not as_json:
+        show_calibration(calibration)
 
 
 def _show(result: Evaluation, relations: Vocabulary, details: bool, output: Path | None, as_json: bool) -> None:
@@ -68,3 +74,12 @@ def _show(result: Evaluation, relations: Vocabulary, details: bool, output: Path
         console.print(breakdown_tables(result, relations))
     if output is not None:
         console.print(f"Written to {output}", soft_wrap=True)
+
+
+def show_calibration(record: CalibrationRecord) -> None:
+    """What calibration does on test, and why this method was chosen."""
+    console = Console(highlight=False, soft_wrap=True)
+    method = record.calibration.method
+    if record.test is not None:
+        console.print(calibration_table([(str(record.protocol["dataset"]), method, record.test)]))
+    console.print(f"Calibration on validation: {record.calibration.reason}", style="dim")

@@ -56,15 +56,27 @@ def predict_command(
 def answer_table(answers: list[Answer]) -> Table:
     """Answers as a table for people."""
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for title, side in (("rank", "right"), ("head", "left"), ("relation", "left"), ("tail", "left")):
-        table.add_column(title, justify="right" if side == "right" else "left")
-    for title in ("probability (sigmoid)", "logit"):
-        table.add_column(title, justify="right")
-    table.add_column("note")
+    kinds = sorted({a.probability_from for a in answers}) or ["sigmoid"]
+    for title in ("rank", "head", "relation", "tail", f"probability ({', '.join(kinds)})", "logit", "note"):
+        right = title in ("rank", "logit") or title.startswith("probability")
+        table.add_column(title, justify="right" if right else "left")
     for a in answers:
-        note = "known" if a.known else "" if a.reached else "no path"
-        table.add_row(str(a.rank), a.head, a.relation, a.tail, f"{a.probability:.4f}", f"{a.logit:.3f}", note)
+        numbers = (f"{a.probability:.4f}", f"{a.logit:.3f}")
+        table.add_row(str(a.rank), a.head, a.relation, a.tail, *numbers, _note(a))
+    if any("unseen" in _note(a) for a in answers):
+        table.caption = "unseen: train has no triple of this relation with this entity on this side."
+        table.caption_justify = "left"
     return table
+
+
+def _note(answer: Answer) -> str:
+    notes = {
+        "known": answer.known,
+        "no path": not answer.reached,
+        "head unseen": not answer.head_seen,
+        "tail unseen": not answer.tail_seen,
+    }
+    return ", ".join(note for note, holds in notes.items() if holds)
 
 
 def read_lines(path: Path) -> list[str]:

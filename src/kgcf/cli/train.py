@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from kgcf.cli.evaluate import show_calibration
 from kgcf.cli.options import DataArgument, HeaderOption, LeakOption, NamesOption, SplitSeedOption, open_data
 from kgcf.cli.watch import Watcher
 from kgcf.evaluation.report import evaluation_table
@@ -68,4 +69,6 @@ def _report(run: Run) -> None:
     if len(run.data.test):
         result = run.evaluate("test", save=True)
         Console().print(evaluation_table({result.protocol["model"]: result}))
+        if run.calibration is not None:
+            show_calibration(run.calibration)
     console.print(f"The run is in {run.folder.path}. Next: kgcf predict {run.folder.path} --head … --relation …")

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from kgcf.data.hidden import hide_triples
 from kgcf.errors import SettingsError
+from kgcf.evaluation.calibration import Method
+from kgcf.prediction.best import best_first
 from kgcf.prediction.observed import ObservedGraph
 
 UNKNOWN = "?"
@@ -22,9 +24,49 @@ class Answer:
     tail: str
     rank: int  # among the answers that are not known yet
     logit: float
-    probability: float  # the sigmoid of the logit
+    probability: float  # calibrated where the run has a calibration, else the sigmoid of the logit
+    probability_from: Method  # which of the two: `platt` or `isotonic`, or `sigmoid`
     known: bool  # already in the observed graph
     reached: bool  # whether any path of at most L edges supports it
+    head_seen: bool  # whether train has any triple (head, relation, ·)
+    tail_seen: bool  # whether train has any triple (·, relation, tail)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Triples that answer something, as ids and numbers; A of them, best first."""
+
+    triples: NDArray[np.int64]  # [A, 3]
+    ranks: NDArray[np.int64]  # [A]
+    logits: NDArray[np.float64]  # [A]
+    known: NDArray[np.bool_]  # [A]
+    reached: NDArray[np.bool_]  # [A]
+
+
+Names = tuple[str | None, str | None, str | None]
+
+
+def name_answers(observed: ObservedGraph, found: Found, given: Names = (None, None, None)) -> list[Answer]:
+    """Answers with probability and names: as in the question where the part was `given`, else for display."""
+    calibration = observed.calibration
+    probabilities = calibration.probabilities(found.logits, found.reached)
+    head_seen, tail_seen = observed.half_links(*found.triples.T)
+    return [
+        Answer(
+            head=observed.entities.display(int(h)) if given[0] is None else given[0],
+            relation=observed.relations.display(int(r)) if given[1] is None else given[1],
+            tail=observed.entities.display(int(t)) if given[2] is None else given[2],
+            rank=int(found.ranks[i]),
+            logit=float(found.logits[i]),
+            probability=float(probabilities[i]),
+            probability_from=calibration.method,
+            known=bool(found.known[i]),
+            reached=bool(found.reached[i]),
+            head_seen=bool(head_seen[i]),
+            tail_seen=bool(tail_seen[i]),
+        )
+        for i, (h, r, t) in enumerate(found.triples)
+    ]
 
 
 @dataclass(frozen=True)
@@ -42,6 +84,11 @@ class Question:
                 "For relations, give --head, --tail and --relation '?'."
             )
 
+    @property
+    def parts(self) -> Names:
+        """Head, relation, tail."""
+        return self.head, self.relation, self.tail
+
 
 def predict(
     observed: ObservedGraph,
@@ -55,25 +102,28 @@ def predict(
         return _predict_relations(observed, question, top, show_known)
     given = question.head if question.head is not None else question.tail
     assert given is not None
-    head = observed.entities.id(given, "entity")
+    entity = observed.entities.id(given, "entity")
     relation = observed.relations.id(question.relation, "relation")
-    if question.head is None:
-        relation += observed.graph.relation_count
-    scores = observed.scorer.score_tails(np.array([head]), np.array([relation]))[0]
+    asked = relation + (observed.graph.relation_count if question.head is None else 0)
+    rows, reach = observed.scorer.score_with_reach(np.array([entity]), np.array([asked]))  # [1, N]
+    scores, reached = rows[0], reach[0]
     known = np.zeros(len(scores), dtype=bool)
-    known[observed.graph.tails(head, relation)] = True
+    known[observed.graph.tails(entity, asked)] = True
     possible = np.ones(len(scores), dtype=bool)
     if allowed is not None:
         possible[:] = False
         possible[observed.entities.ids(allowed, "entity")] = True
-    order = np.argsort(-scores, kind="stable")
-    order = order[possible[order] & (show_known | ~known[order])][:top]
-    ranks = _ranks(scores, known & possible, possible, order)
-    logits, reached = observed.logits(np.array([head]), np.array([relation]), order[None, :]) if len(order) else _none()
-    return [
-        _answer(observed, question, int(e), ranks[i], float(logits[0, i]), bool(known[e]), bool(reached[0, i]))
-        for i, e in enumerate(order)
-    ]
+    best = best_first(scores, possible & (show_known | ~known), top)
+    ends = (np.full(len(best), entity), best)
+    heads, tails = ends if question.head is not None else ends[::-1]
+    found = Found(
+        np.stack([heads, np.full(len(best), relation), tails], axis=1),
+        _ranks(scores, possible & ~known, best),
+        observed.logits_of_ranked(entity, asked, best, scores, reached),
+        known[best],
+        reached[best],
+    )
+    return name_answers(observed, found, question.parts)
 
 
 def score_triples(observed: ObservedGraph, triples: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -93,40 +143,16 @@ def _predict_relations(observed: ObservedGraph, question: Question, top: int, sh
     head, tail = (observed.entities.id(name, "entity") for name in (question.head, question.tail))
     count = observed.graph.relation_count
     relations = np.arange(count)
-    heads, tails = np.full(count, head), np.full((count, 1), tail)
-    logits, reached = observed.logits(heads, relations, tails)
-    known = observed.graph.contains(np.stack([heads, relations, tails[:, 0]], axis=1))
-    order = np.argsort(-logits[:, 0], kind="stable")
-    order = order[show_known | ~known[order]][:top]
-    ranks = _ranks(logits[:, 0], known, np.ones(count, dtype=bool), order)
-    return [
-        _answer(observed, question, int(r), ranks[i], float(logits[r, 0]), bool(known[r]), bool(reached[r, 0]))
-        for i, r in enumerate(order)
-    ]
+    triples = np.stack([np.full(count, head), relations, np.full(count, tail)], axis=1)
+    table, reach = observed.logits(triples[:, 0], relations, triples[:, 2:])  # [R, 1]
+    logits, reached = table[:, 0], reach[:, 0]
+    known = observed.graph.contains(triples)
+    best = best_first(logits, show_known | ~known, top)
+    found = Found(triples[best], _ranks(logits, ~known, best), logits[best], known[best], reached[best])
+    return name_answers(observed, found, question.parts)
 
 
-def _ranks(
-    scores: NDArray[np.floating], known: NDArray[np.bool_], possible: NDArray[np.bool_], order: NDArray[np.int64]
-) -> list[int]:
-    """Rank of each answer among those not known yet (a known one: where it would stand)."""
-    rivals = np.sort(scores[possible & ~known])
-    return [int(len(rivals) - np.searchsorted(rivals, scores[e], side="right")) + 1 for e in order]
-
-
-def _answer(
-    observed: ObservedGraph, question: Question, found: int, rank: int, logit: float, known: bool, reached: bool
-) -> Answer:
-    name = (observed.relations if question.relation is None else observed.entities).display(found)
-    head, relation, tail = (
-        name if part is None else part for part in (question.head, question.relation, question.tail)
-    )
-    return Answer(head, relation, tail, rank, logit, sigmoid(logit), known, reached)
-
-
-def sigmoid(logit: float) -> float:
-    """1 / (1 + e^−x), without overflow."""
-    return float(1 / (1 + np.exp(-logit))) if logit >= 0 else float(np.exp(logit) / (1 + np.exp(logit)))
-
-
-def _none() -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    return np.zeros((1, 0)), np.zeros((1, 0), dtype=bool)
+def _ranks(scores: NDArray[np.floating], rivals: NDArray[np.bool_], answers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[A] rank of each answer among its rivals, those not known yet (a known one: where it would stand)."""
+    ordered = np.sort(scores[rivals])
+    return len(ordered) - np.searchsorted(ordered, scores[answers], side="right") + 1

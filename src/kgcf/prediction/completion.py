@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.prediction.answers import Answer, sigmoid
+from kgcf.prediction.answers import Answer, Found, name_answers
 from kgcf.prediction.observed import ObservedGraph
 from kgcf.progress import Advance, silent
 
@@ -78,7 +78,7 @@ def complete(
                     heapq.heapreplace(best, found)
             advance(len(part))
     ranked = sorted(best, reverse=True)
-    return list(_answers(observed, ranked, min_probability))
+    return _answers(observed, ranked, min_probability)
 
 
 def _promising(
@@ -105,16 +105,15 @@ def _promising(
 
 def _answers(
     observed: ObservedGraph, ranked: list[tuple[float, int, int, int]], min_probability: float
-) -> Iterator[Answer]:
-    for rank, (logit, head, relation, tail) in enumerate(ranked, start=1):
-        if sigmoid(logit) < min_probability:
-            return
-        names = (
-            observed.entities.display(-head),
-            observed.relations.display(-relation),
-            observed.entities.display(-tail),
-        )
-        yield Answer(*names, rank, logit, sigmoid(logit), False, True)
+) -> list[Answer]:
+    """The ranked triples that are likely enough; probabilities fall with the rank, so these are the first ones."""
+    logits = np.array([row[0] for row in ranked])
+    reached = np.ones(len(ranked), dtype=bool)
+    enough = int((observed.calibration.probabilities(logits, reached) >= min_probability).sum())
+    triples = -np.array([row[1:] for row in ranked], dtype=np.int64).reshape(-1, 3)
+    ranks = np.arange(1, enough + 1)
+    found = Found(triples[:enough], ranks, logits[:enough], np.zeros(enough, dtype=bool), reached[:enough])
+    return name_answers(observed, found)
 
 
 def _seen(triples: NDArray[np.int32], relation: int, side: int) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hidden import HiddenTriples
 from kgcf.data.vocabulary import Vocabulary
+from kgcf.evaluation.calibration import UNCALIBRATED, Calibration
 from kgcf.model import KGCF
 from kgcf.propagation.plan import Planner
 from kgcf.ranking import GraphScorer
@@ -26,12 +27,16 @@ class ObservedGraph:
         relations: Vocabulary,
         treatment: Treatment | None,
         threads: int | None = None,
+        calibration: Calibration = UNCALIBRATED,
+        train: KnowledgeGraph | None = None,
     ) -> None:
         self.model = model
         self.graph = graph
         self.entities = entities
         self.relations = relations
         self.treatment = treatment
+        self.calibration = calibration
+        self.train = train or graph  # whose half-links tell whether an entity was seen on a side of a relation
         self._threads = threads
 
     @cached_property
@@ -61,3 +66,30 @@ class ObservedGraph:
             evidence = self.model.encode(plan)
             logits = self.model.decode(evidence, treated)
         return logits.double().numpy(), evidence.reached.numpy()
+
+    def logits_of_ranked(
+        self,
+        head: int,
+        relation: int,
+        found: NDArray[np.int64],
+        scores: NDArray[np.float32],
+        reached: NDArray[np.bool_],
+    ) -> NDArray[np.float64]:
+        """[K] logits of some answers to one question, from its ranking scores [N].
+
+        The score of a reached entity is its logit; that of an unreached one may have been moved below the
+        reached ones, so its logit is computed.
+        """
+        logits = scores[found].astype(np.float64)
+        moved = found[~reached[found]]
+        if len(moved):
+            logits[~reached[found]] = self.logits(np.array([head]), np.array([relation]), moved[None, :])[0][0]
+        return logits
+
+    def half_links(
+        self, heads: NDArray[np.int64], relations: NDArray[np.int64], tails: NDArray[np.int64]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """[A], [A]: whether train has any triple (h, r, ·), and any (·, r, t)."""
+        begin, end = self.train.tail_ranges(heads, relations)
+        first, last = self.train.tail_ranges(tails, relations + self.train.relation_count)
+        return end > begin, last > first

@@ -1,0 +1,73 @@
+"""The best answers of questions: of one, as `predict` shows them, and of a whole split, as calibration needs them."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgcf.data.dataset import Split
+from kgcf.evaluation.calibration import RankedAnswers
+from kgcf.prediction.observed import ObservedGraph
+from kgcf.progress import Advance, silent
+
+
+def best_first(scores: NDArray[np.floating], possible: NDArray[np.bool_], top: int) -> NDArray[np.int64]:
+    """[≤ top] the possible candidates of highest score, best first; of equal ones the lowest id first."""
+    places = np.flatnonzero(possible)
+    if len(places) > top:
+        bar = np.partition(scores[places], len(places) - top)[len(places) - top]
+        places = places[scores[places] >= bar]
+    return places[np.argsort(-scores[places], kind="stable")][:top]
+
+
+def questions_of(triples: NDArray[np.int32], relation_count: int) -> NDArray[np.int64]:
+    """[Q, 2] the distinct questions (head, relation) of both sides; (?, r, t) is (t, r + R, ?)."""
+    tails = triples[:, :2]
+    heads = np.stack([triples[:, 2], triples[:, 1] + relation_count], axis=1)
+    return np.unique(np.concatenate([tails, heads]), axis=0).astype(np.int64)
+
+
+def collect_best(
+    observed: ObservedGraph,
+    task: Split,
+    top: int = 10,
+    limit: int | None = None,
+    seed: int = 0,
+    advance: Advance = silent,
+    memory: int = 64 << 20,
+) -> RankedAnswers:
+    """The `top` best answers to the questions of a split's triples, or of `limit` of them drawn with the seed.
+
+    Answers that the observed graph has are left out. Truths of other splits are not: they are what makes an
+    answer true. A question that several triples ask is asked once.
+    """
+    triples = task.queries
+    if limit is not None and limit < len(triples):
+        drawn = np.random.default_rng(seed).choice(len(triples), size=limit, replace=False)
+        triples = triples[np.sort(drawn)]
+    asked = questions_of(triples, task.observed.relation_count)
+    rows = max(1, memory // (4 * max(task.observed.entity_count, 1)))
+    parts = [np.zeros((4, 0))]
+    for first in range(0, len(asked), rows):
+        chunk = asked[first : first + rows]
+        scores, reached = observed.scorer.score_with_reach(chunk[:, 0], chunk[:, 1])
+        for i, question in enumerate(chunk):
+            logits, found, reach = _best_of(observed, question, scores[i], reached[i], top)
+            true = np.isin(found, task.known.tails(*question.tolist()))
+            parts.append(np.stack([np.full(len(found), first + i), logits, reach, true]))
+        advance(len(chunk))
+    questions, values, reach, labels = np.concatenate(parts, axis=1)
+    return RankedAnswers(questions.astype(np.int64), values, reach.astype(bool), labels.astype(bool))
+
+
+def _best_of(
+    observed: ObservedGraph,
+    question: NDArray[np.int64],
+    scores: NDArray[np.float32],
+    reached: NDArray[np.bool_],
+    top: int,
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Logits, entities and reach of the best new answers to one question."""
+    head, relation = question.tolist()
+    possible = np.ones(len(scores), dtype=bool)
+    possible[observed.graph.tails(head, relation)] = False
+    found = best_first(scores, possible, top)
+    return observed.logits_of_ranked(head, relation, found, scores, reached), found, reached[found]

@@ -1,0 +1,218 @@
+"""A run's probabilities, end to end: fitted after training, reported on test, kept, and on every answer."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from kgcf.calibrating import FILE, PLOT
+from kgcf.cli.evaluate import show_calibration
+from kgcf.cli.predict import answer_table
+from kgcf.data.dataset import Dataset, Split
+from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.vocabulary import Vocabulary
+from kgcf.errors import StorageError
+from kgcf.evaluation.calibration import Calibration, FittedCurve
+from kgcf.evaluation.curves import PlattCurve
+from kgcf.pipeline import fit
+from kgcf.prediction.answers import Answer
+from kgcf.prediction.best import collect_best
+from kgcf.prediction.outputs import write_answers
+from kgcf.run import Run
+from tests.training.tiny import TINY, dataset, family
+
+QUICK = (*TINY, "training.threads=1", "training.epochs=4")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A small NBFNet that learned grandparents."""
+    return fit(dataset(), tmp_path_factory.mktemp("runs") / "run", preset="nbfnet", changes=QUICK)
+
+
+@pytest.fixture(scope="module")
+def inductive(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The same, to be tested on another family."""
+    data = dataset()
+    graph = family(np.random.default_rng(5), people=25)
+    rows = np.flatnonzero(graph.triples[:, 1] == 1)[-6:]
+    seen = KnowledgeGraph.build(np.delete(graph.triples, rows, axis=0), 25, 3)
+    people = Vocabulary([f"new {i}" for i in range(25)])
+    moved = replace(data, name="moved", test=Split("test", seen, graph.triples[rows], graph, people))
+    return fit(moved, tmp_path_factory.mktemp("runs") / "moved", preset="nbfnet", changes=QUICK)
+
+
+def questions(data: Dataset) -> list[tuple[str, str]]:
+    return [(data.test.entities.label(h), data.relations.label(r)) for h, r, _ in data.test.queries.tolist()]
+
+
+def test_training_fits_and_leaves_test_alone(trained: Run) -> None:
+    values = json.loads(trained.folder.file(FILE).read_text())
+    assert values["method"] in ("platt", "isotonic")
+    assert set(values["parameters"]) == {"platt", "isotonic"}
+    assert values["test"] is None
+    assert values["valid"]["answers"] == 10 * values["valid"]["questions"]
+    assert 0 < values["valid"]["base_rate"] < 1
+    assert {"label", "answers", "unreached", "ece", "seed", "commit"} <= set(values["protocol"])
+
+
+def test_an_opened_run_has_the_same_calibration(trained: Run) -> None:
+    assert trained.calibration is not None
+    assert Run.open(trained.folder.path).calibration == trained.calibration
+
+
+def test_evaluation_reports_on_test(trained: Run) -> None:
+    run = Run.open(trained.folder.path)
+    assert run.calibration is not None
+    fitted = run.calibration.calibration
+    run.evaluate(save=True)
+    assert run.calibration.calibration == fitted
+    report = run.calibration.test
+    assert report is not None
+    answers = collect_best(run.bind(run.data.graph, run.data.entities), run.data.test)
+    assert (report.answers, report.base_rate) == (len(answers), answers.base_rate)
+    said = fitted.probabilities(answers.logits, answers.reached)
+    assert report.reliability[fitted.method].brier == pytest.approx(np.square(said - answers.labels).mean())
+    assert run.folder.file(PLOT).read_bytes().startswith(b"\x89PNG")
+    assert Run.open(trained.folder.path).calibration == run.calibration
+
+
+def test_calibration_helps_on_test(trained: Run) -> None:
+    record = trained.calibrate(save=False)
+    assert record.test is not None
+    before, after = record.test.reliability["sigmoid"], record.test.reliability[record.calibration.method]
+    assert after.ece < before.ece
+    assert after.brier < before.brier
+
+
+def test_a_second_calibration_does_not_rank_again(trained: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = trained.calibrate()
+    monkeypatch.setattr("kgcf.calibrating.collect_best", None)
+    assert trained.calibrate() == first
+    with pytest.raises(TypeError):
+        trained.calibrate(seed=1, limit=3, save=False)
+
+
+def test_answers_carry_the_calibrated_probability(trained: Run) -> None:
+    run = Run.open(trained.folder.path)
+    assert run.calibration is not None
+    calibration = run.calibration.calibration
+    for head, relation in questions(run.data):
+        answers = run.predict(head, relation, top=40, observed="train")
+        assert {a.probability_from for a in answers} == {calibration.method}
+        logits, reached = np.array([a.logit for a in answers]), np.array([a.reached for a in answers])
+        assert [a.probability for a in answers] == calibration.probabilities(logits, reached).tolist()
+        assert [a.rank for a in answers] == sorted(a.rank for a in answers)
+        assert (np.diff([a.probability for a in answers]) <= 0).all()  # ranks and probabilities agree
+
+
+def test_half_links_are_those_of_train(trained: Run) -> None:
+    train = {tuple(row) for row in trained.data.graph.triples.tolist()}
+    people = trained.data.entities
+    for observed in ("all", "train"):
+        for asked in ({"head": "3"}, {"tail": "30"}):
+            for a in trained.predict(**asked, relation="grandparent", top=40, show_known=True, observed=observed):
+                h, t = people.id(a.head), people.id(a.tail)
+                assert a.head_seen == any((h, 1, e) in train for e in range(40))
+                assert a.tail_seen == any((e, 1, t) in train for e in range(40))
+    relations = trained.predict(head="0", tail="5", show_known=True)
+    assert {a.relation: a.tail_seen for a in relations} == {
+        name: any((e, r, 5) in train for e in range(40)) for r, name in enumerate(trained.data.relations.labels())
+    }
+
+
+def test_completion_uses_the_calibrated_probability(trained: Run) -> None:
+    run = Run.open(trained.folder.path)
+    assert run.calibration is not None
+    known = Calibration("platt", "for this test", {"platt": FittedCurve(PlattCurve(2.0, -3.0), 1e-9)})
+    run.calibration = replace(run.calibration, calibration=known)
+    everything = run.complete(["grandparent"], top=200)
+    probabilities = [a.probability for a in everything]
+    assert probabilities == pytest.approx([1 / (1 + np.exp(3 - 2 * a.logit)) for a in everything])
+    assert probabilities == sorted(probabilities, reverse=True)
+    bar = probabilities[len(probabilities) // 2]
+    likely = run.complete(["grandparent"], top=200, min_probability=bar)
+    assert likely == [a for a in everything if a.probability >= bar]
+    assert 0 < len(likely) < len(everything)
+    train = trained.data.graph.triples[trained.data.graph.triples[:, 1] == 1]
+    for a in everything:  # completion asks about entities seen in all that was given, valid and test included
+        assert a.head_seen == (trained.data.entities.id(a.head) in train[:, 0])
+        assert a.tail_seen == (trained.data.entities.id(a.tail) in train[:, 2])
+    assert run.complete(["grandparent"], min_probability=1.0) == []
+
+
+def test_files_name_the_method(trained: Run, tmp_path: Path) -> None:
+    answers = trained.predict("3", "grandparent", top=3)
+    write_answers(answers, tmp_path / "found.tsv")
+    header, first = (line.split("\t") for line in (tmp_path / "found.tsv").read_text().splitlines()[:2])
+    row = dict(zip(header, first, strict=True))
+    assert row["probability_from"] == answers[0].probability_from
+    assert float(row["probability"]) == answers[0].probability
+    assert {"rank", "logit", "head_seen", "tail_seen"} <= set(header)
+
+
+def test_an_inductive_run_is_fitted_on_its_own_graph_and_reported_on_the_new_one(inductive: Run) -> None:
+    record = inductive.calibrate()
+    assert record.valid is not None
+    assert record.test is not None
+    test, valid = inductive.data.test, inductive.data.valid
+    for task, report in ((valid, record.valid), (test, record.test)):
+        answers = collect_best(inductive.bind(task.observed, task.entities), task)
+        assert (report.questions, report.base_rate) == (answers.question_count, answers.base_rate)
+    assert record.protocol["setting"] == "inductive"
+    answer = inductive.predict("new 3", "grandparent", top=1)[0]
+    assert answer.probability_from == record.calibration.method
+
+
+def test_other_weights_have_no_calibration(trained: Run) -> None:
+    run = Run.open(trained.folder.path)
+    path = run.folder.file(FILE)
+    kept = path.read_text()
+    try:
+        path.write_text(json.dumps({**json.loads(kept), "weights_sha256": "other"}))
+        stale = Run.open(trained.folder.path)
+        assert stale.calibration is None
+        answer = stale.predict("3", "grandparent", top=1)[0]
+        assert answer.probability_from == "sigmoid"
+        assert answer.probability == pytest.approx(1 / (1 + np.exp(-answer.logit)))
+        path.write_text(kept[: len(kept) // 2])
+        with pytest.raises(StorageError, match=r"calibration\.json is damaged .*Delete it"):
+            Run.open(trained.folder.path)
+    finally:
+        path.write_text(kept)
+
+
+def test_a_run_without_validation_says_why_it_has_sigmoids(tmp_path: Path) -> None:
+    data = dataset()
+    bare = replace(data, valid=replace(data.valid, queries=data.valid.queries[:0]))
+    run = fit(bare, tmp_path / "run", preset="nbfnet", changes=QUICK)
+    record = run.calibrate()
+    assert record.calibration.reason.startswith("There are no validation answers")
+    assert record.valid is None
+    assert record.test is not None
+    assert set(record.test.reliability) == {"sigmoid"}
+    assert run.predict("3", "grandparent", top=1)[0].probability_from == "sigmoid"
+    assert Run.open(tmp_path / "run").calibration == record
+
+
+def test_people_see_which_probability_it_is(trained: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    unseen = Answer("a", "r", "b", 1, 0.5, 0.25, "isotonic", False, False, False, True)
+    Console(width=120).print(answer_table([unseen]))
+    text = capsys.readouterr().out
+    assert "probability (isotonic)" in text
+    assert "no path, head unseen" in text
+    assert "unseen: train has no triple of this relation" in text
+    show_calibration(trained.calibrate())
+    shown = capsys.readouterr().out
+    assert "ECE" in shown
+    assert "cross-validation" in shown
+
+
+def test_matplotlib_is_only_imported_to_draw() -> None:
+    code = "import sys, kgcf.run, kgcf.cli; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
