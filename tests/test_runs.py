@@ -118,3 +118,21 @@ def test_another_graph_with_the_same_relations(run: Run) -> None:
         rows * 1 + [("dora", "parent", "anna"), ("anna", "grandparent", "cleo")], split=SplitSettings(0.2, 0.2)
     )
     assert 0 < run.evaluate("test", data=other)["mrr"] <= 1
+
+
+def test_an_inductive_run_keeps_all_truths_of_both_graphs(tmp_path: Path) -> None:
+    for name, rows in {
+        "g/train": "a\tr\tb\nb\ts\tc\nc\tr\ta\n", "g/valid": "a\ts\tc\n", "g/test": "c\tr\tb\n",
+        "g_ind/train": "u\ts\tv\n", "g_ind/valid": "v\tr\tu\n", "g_ind/test": "u\tr\tv\n",
+    }.items():  # fmt: skip
+        path = tmp_path / f"{name}.txt"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(rows)
+    data = read(tmp_path / "g")
+    finished = fit(data, tmp_path / "run", preset="nbfnet", changes=SMALL)
+    opened = open_run(finished.folder.path).data
+    for name in ("valid", "test"):
+        before, after = getattr(data, name), getattr(opened, name)
+        assert sorted(map(tuple, after.known.triples.tolist())) == sorted(map(tuple, before.known.triples.tolist()))
+        assert after.observed.fingerprint == before.observed.fingerprint
+        assert after.entities == before.entities

@@ -52,7 +52,7 @@ class RunFolder:
         if data.inductive:
             write_text(self.file("new_entities.txt"), _lines(data.test.entities))
             data.test.observed.save(self.file("new_graph.safetensors"))
-            arrays["new_known"] = data.test.known.triples
+            arrays |= {"known": data.valid.known.triples, "new_known": data.test.known.triples}
         save_arrays(self.file("splits.safetensors"), arrays)
         facts = {"dataset": data.name, "preset": preset, "notes": list(data.notes), "inductive": data.inductive}
         write_json(self.file("data.json"), facts)
@@ -105,8 +105,8 @@ class RunFolder:
         }
         valid, test = arrays["valid"], arrays["test"]
         inductive = bool(facts["inductive"])
-        truths = [graph.triples, valid] if inductive else [graph.triples, valid, test]
-        known = KnowledgeGraph.build(np.concatenate(truths), len(entities), len(relations))
+        truths = arrays["known"] if inductive else np.concatenate([graph.triples, valid, test])
+        known = KnowledgeGraph.build(truths, len(entities), len(relations))
         if inductive:
             new = _vocabulary(self.file("new_entities.txt"))
             new_known = KnowledgeGraph.build(arrays["new_known"], len(new), len(relations))

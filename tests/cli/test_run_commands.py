@@ -79,17 +79,8 @@ def test_complete_writes_a_file_and_estimates(run: Path, tmp_path: Path) -> None
 def test_tune_continues_and_never_looks_at_test(run: Path, tmp_path: Path) -> None:
     data = run.parent / "tiny"
     (data / "test.txt").rename(data / "kept.txt")
-    arguments = (
-        "tune",
-        data,
-        "--preset",
-        "nbfnet",
-        "--output",
-        tmp_path / "search",
-        "--search",
-        "encoder.layers=1,2",
-        *QUICK,
-    )
+    search = ["--output", str(tmp_path / "search"), "--search", "encoder.layers=1,2", *QUICK]
+    arguments: list[str] = ["tune", str(data), "--preset", "nbfnet", *search]
     first = kgcf(*arguments, "--trials", "1")
     assert first.returncode == 0, first.stderr
     second = kgcf(*arguments, "--trials", "2")

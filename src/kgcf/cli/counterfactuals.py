@@ -14,7 +14,6 @@ from kgcf.cache import Cache
 from kgcf.cli.options import DataArgument, HeaderOption, JsonOption, LeakOption, NamesOption, SplitSeedOption, open_data
 from kgcf.counterfactual import CausalStage, CounterfactualTable, Diagnostics, diagnose, match_pairs
 from kgcf.counterfactual.candidates import Candidates
-from kgcf.counterfactual.plots import plot_diagnostics
 from kgcf.counterfactual.report import diagnostics_tables
 from kgcf.counterfactual.sentences import describe, example_rows, row_json
 from kgcf.data.dataset import Dataset
@@ -105,6 +104,8 @@ def _deliver(
     if output is not None:
         table.to_parquet(output / "counterfactuals.parquet", dataset.entities, dataset.relations)
         write_json(output / "diagnostics.json", result)
+        from kgcf.counterfactual.plots import plot_diagnostics  # matplotlib is slow to import, and seldom needed
+
         for name in ("diagnostics.png", "diagnostics.svg"):
             plot_diagnostics(found, output / name)
     if as_json:
