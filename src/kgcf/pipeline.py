@@ -51,8 +51,9 @@ def fit(
     settings = settle(configure(preset, data.name, config, changes), data)
     around = around or Surroundings()
     folder = RunFolder(Path(output))
-    if around.world.leads:
-        folder.create(data, settings, preset)
+    with around.world.leader_first():
+        if around.world.leads:
+            folder.create(data, settings, preset)
     return _train(folder, data, settings, around, resumed=False)
 
 
@@ -99,8 +100,9 @@ def _useful_threads(settings: Settings, data: Dataset) -> int:
 
 
 def _train(folder: RunFolder, data: Dataset, settings: Settings, around: Surroundings, resumed: bool) -> Run:
-    treatment = treatment_stage(folder, data, settings, around.say)
-    substitutes = substitutes_stage(folder, data, settings, treatment, around.say)
+    with around.world.leader_first():
+        treatment = treatment_stage(folder, data, settings, around.say)
+        substitutes = substitutes_stage(folder, data, settings, treatment, around.say)
     model = new_model(settings, len(data.relations))
     training = settings.training
     assert training.remove != "auto"

@@ -1,6 +1,8 @@
 """Several processes on one batch: `torchrun --nproc-per-node 2 -m kgcf train …`; gloo on the CPU."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +24,15 @@ class World:
     def leads(self) -> bool:
         """Whether this process writes files and talks."""
         return self.rank == 0
+
+    @contextmanager
+    def leader_first(self) -> Iterator[None]:
+        """The leading process runs the block, then the others do: they find its files there."""
+        if self.size > 1 and not self.leads:
+            dist.barrier()
+        yield
+        if self.size > 1 and self.leads:
+            dist.barrier()
 
     def share(self, sums: Sums) -> None:
         """Add the sums of all processes, in place, in one exchange."""
