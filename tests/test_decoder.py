@@ -121,6 +121,14 @@ def test_logits_that_are_already_in_order_stay() -> None:
     assert rank_reached_first(equal, reached).tolist() == [3.0, -1.0, -2.0, -3.5]
 
 
+def test_rounding_at_the_border_does_not_make_scores_jump() -> None:
+    """A reached candidate of state zero has the logit of an unreached one: either may be larger by the last bit."""
+    reached = torch.tensor([True, True, False])
+    above = rank_reached_first(torch.tensor([3.0, -1.0, -1.0 + 1e-7]), reached)
+    below = rank_reached_first(torch.tensor([3.0, -1.0, -1.0 - 1e-7]), reached)
+    torch.testing.assert_close(above, below, rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("everybody", [True, False])
 def test_one_group_alone_stays(everybody: bool) -> None:
     logits = torch.tensor([[3.0, -1.0, 5.0]])

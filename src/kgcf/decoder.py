@@ -112,14 +112,13 @@ class Decoder(nn.Module):
 def rank_reached_first(logits: Tensor, reached: Tensor) -> Tensor:
     """[…, N] scores for ranking: every reached candidate stands before every unreached one.
 
-    Where the best unreached logit of a query is not below its lowest reached one, the query's unreached
-    logits all move down by one amount, to end 1 below the lowest reached one. Nothing else changes: the
-    order and the ties within the reached and within the unreached stay (to rounding), a query's scores
-    depend on no other query, and losses and probabilities are taken of the logits themselves.
+    Where the best unreached logit of a query is not at least 1 below its lowest reached one, the query's
+    unreached logits all move down by one amount, until it is. Nothing else changes: the order and the ties
+    within the reached and within the unreached stay (to rounding), a query's scores depend on no other query and
+    are continuous in its logits; losses and probabilities are taken of the logits themselves.
     """
     infinity = torch.tensor(torch.inf, dtype=logits.dtype, device=logits.device)
     lowest = torch.where(reached, logits, infinity).amin(-1, keepdim=True)  # […, 1]
     highest = torch.where(reached, -infinity, logits).amax(-1, keepdim=True)  # […, 1]
-    overlap = highest - lowest  # −∞ where one of the two groups is empty
-    shift = torch.where(overlap >= 0, overlap + 1, torch.zeros_like(overlap))
+    shift = (highest - lowest + 1).clamp(min=0)  # −∞ becomes 0 where one of the two groups is empty
     return torch.where(reached, logits, logits - shift)

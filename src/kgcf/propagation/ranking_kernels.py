@@ -79,7 +79,7 @@ def score_reached(
 
 @kernel
 def put_reached_first(scores: Floats, reached: NDArray[np.bool_]) -> None:
-    """`rank_reached_first` in place: move a query's unreached below its reached ones where they overlap."""
+    """`rank_reached_first` in place: move a query's unreached to at least 1 below its reached ones."""
     for b in range(scores.shape[0]):
         lowest, highest = np.inf, -np.inf
         for entity in range(scores.shape[1]):
@@ -88,8 +88,8 @@ def put_reached_first(scores: Floats, reached: NDArray[np.bool_]) -> None:
                 lowest = min(lowest, value)
             else:
                 highest = max(highest, value)
-        if highest >= lowest:
-            shift = scores.dtype.type(highest - lowest + 1)
+        shift = scores.dtype.type(highest - lowest + 1)
+        if shift > 0:
             for entity in range(scores.shape[1]):
                 if not reached[b, entity]:
                     scores[b, entity] -= shift
