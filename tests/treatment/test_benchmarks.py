@@ -1,6 +1,8 @@
 """Treatments of the benchmark graphs: published examples, measured rates, and every leave-one-out of umls."""
 
 import importlib
+import time
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -129,11 +131,13 @@ def test_every_train_triple_of_umls_against_all_entities(settings: TreatmentSett
     np.add.at(counts, (groups, heads, tails), 1)
     np.add.at(counts, (groups, tails, heads), 1)
     counts[:, np.arange(graph.entity_count), np.arange(graph.entity_count)] = 0
+    full = [matrix_labels(linked > 0, settings) for linked in counts]
     for i, (h, t) in enumerate(zip(heads, tails, strict=True)):
-        linked = counts[groups[i]].copy()
-        if h != t:
-            linked[[h, t], [t, h]] -= 1
-        labels = matrix_labels(linked > 0, settings)
+        labels = full[groups[i]]
+        if counts[groups[i], h, t] == 1:  # no other triple links the pair, and it is no self-loop
+            linked = counts[groups[i]] > 0
+            linked[[h, t], [t, h]] = False
+            labels = matrix_labels(linked, settings)
         np.testing.assert_array_equal(found[i], (labels > 0) & (labels == labels[h]))
 
 
@@ -157,3 +161,27 @@ def test_pairs_of_fb15k_237_equal_a_rebuilt_graph(method: str) -> None:
         rebuilt = assign_treatment(graph.without(graph.triples[hidden.of(b)]), lazy)
         expected = rebuilt.treated(queries[b : b + 1, 0], queries[b : b + 1, 1], candidates[b : b + 1])
         np.testing.assert_array_equal(found[b], expected[0])
+
+
+def seconds(function: Callable[[], object], repeats: int) -> float:
+    """The fastest of several runs, after one that compiles."""
+    function()
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def test_nobody_has_to_wait() -> None:
+    """Measured on two cores: 0.3 s for all train triples, 0.1 ms for a batch, 0.01 ms for all entities."""
+    graph = load("fb15k-237").graph
+    assert seconds(lambda: assign_treatment(graph, threads=2), 2) < 10
+    treatment = assigned("fb15k-237")
+    queries, candidates = pairs_of_a_batch(graph, np.random.default_rng(2))
+    heads, relations = queries[:, 0], queries[:, 1]
+    one, pair = hide_triples(graph, *queries[:1].T), hide_pairs(graph, heads, candidates)
+    assert seconds(lambda: treatment.treated(heads, relations, candidates), 50) < 1e-3
+    assert seconds(lambda: treatment.treated(heads, relations, candidates, pair), 50) < 1e-3
+    assert seconds(lambda: treatment.treated(heads[:1], relations[:1], None, one), 50) < 1e-3

@@ -63,3 +63,19 @@ def test_any_order_and_type_of_input(table: LabelTable) -> None:
 def test_tables_cannot_be_written(table: LabelTable) -> None:
     with pytest.raises(ValueError, match="read-only"):
         table.labels[0] = 3
+
+
+def test_shapes_that_do_not_fit(table: LabelTable) -> None:
+    none = LabelChanges.none(2)
+    with pytest.raises(ValueError, match="2 heads, 1 relations and 2 hidden sets"):
+        table.compare([0, 1], [0], None, none)
+    with pytest.raises(ValueError, match="2 heads, 2 relations and 3 hidden sets"):
+        table.compare([0, 1], [0, 0], None, LabelChanges.none(3))
+    for candidates in ([[0, 1]], [0, 1], [[[0]], [[1]]]):
+        with pytest.raises(ValueError, match="a table of 2 rows"):
+            table.compare([0, 1], [0, 0], candidates, none)
+    with pytest.raises(ValueError, match="a table of 1 rows"):
+        table.lookup([0], [0])
+    for relation in (-1, 6):
+        with pytest.raises(ValueError, match="outside 0 … 5"):
+            table.dense(relation)

@@ -1,5 +1,7 @@
 """T without the hidden set equals T of a graph from which the hidden triples were removed."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import hypothesis
 import numpy as np
 import pytest
@@ -168,6 +170,20 @@ def test_a_query_is_not_touched_by_the_one_before() -> None:
         for b in reversed(range(20)):
             alone = treatment.treated(heads[b : b + 1], relations[b : b + 1], None, hide([rows[b]]))
             np.testing.assert_array_equal(alone[0], together[b])
+
+
+@exact_methods
+def test_threads_do_not_disturb_each_other(settings: TreatmentSettings) -> None:
+    generator = np.random.default_rng(4)
+    graph = clustered_graph(generator, clusters=30)
+    treatment = assign_treatment(graph, settings, threads=1)
+    rows = [generator.choice(len(graph), size=40, replace=False).tolist() for _ in range(200)]
+    relations = np.zeros(200, int)
+    alone = treatment.changes(relations, hide(rows))
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: treatment.changes(relations, hide(rows)), range(24)):
+            np.testing.assert_array_equal(found.entities, alone.entities)
+            np.testing.assert_array_equal(found.labels, alone.labels)
 
 
 def test_hidden_sets_must_fit_the_queries() -> None:

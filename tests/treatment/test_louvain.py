@@ -70,6 +70,7 @@ def test_relations_do_not_see_each_other() -> None:
 def test_last_edge_hidden_loses_the_label_and_nothing_else_changes() -> None:
     graph = KnowledgeGraph.build([(0, 0, 1), (1, 0, 2), (2, 0, 0), (2, 0, 3), (3, 0, 2), (3, 1, 0), (1, 0, 4)], 5, 2)
     treatment = assign_treatment(graph, TreatmentSettings(method="louvain", resolution=0.01))
+    assert "approximate" in treatment.notes[0]
     assert treatment.treated([0], [0]).all()
     rows = [[3], [3, 4], [6], [0, 3, 4, 6], [5]]
     relations = [0, 0, 0, 2, 0]

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from kgcf.compiled import kernel
 from kgcf.treatment.components import find_bridges
 from kgcf.treatment.hidden_edges import HiddenEdges
-from kgcf.treatment.labels import LabelChanges
-from kgcf.treatment.relabelling import NO_LIMIT, Relabelled
+from kgcf.treatment.relabelling import NO_LIMIT, Relabelled, with_room
 from kgcf.treatment.simple_graphs import Links, SimpleGraphs
 
 
@@ -68,9 +67,9 @@ class ComponentSplit:
     def relabel(self, hidden: HiddenEdges, limit: int = NO_LIMIT) -> Relabelled:
         """New components without the hidden edges of every query."""
         scratch = self._borrow()
-        offsets, places, labels, complete = _split_queries(hidden.offsets, hidden.edges, limit, self.core, scratch)
+        found = _split_queries(hidden.offsets, hidden.edges, limit, self.core, scratch)
         self._spare.append(scratch)
-        return Relabelled(LabelChanges(offsets, self.graphs.entities[places], labels), complete)
+        return Relabelled.sorted(self.graphs, *found)
 
     def _borrow(self) -> _Scratch:
         """A scratch that no other thread holds; it is given back only after a run to the end."""
@@ -195,32 +194,9 @@ def _search(size: int, limit: int, core: _Core, scratch: _Scratch) -> tuple[int,
 
 
 @kernel
-def _note_changes(
-    dropped: NDArray[np.int32],
-    found: NDArray[np.int32],
-    scratch: _Scratch,
-    count: int,
-    places: NDArray[np.int32],
-    labels: NDArray[np.int32],
-) -> tuple[int, NDArray[np.int32], NDArray[np.int32]]:
-    """Append the places that dropped out or were cut off, ascending; returns the new count and the tables."""
-    room = len(dropped) + len(found)
-    if count + room > len(places):
-        spare = np.empty(count + room, np.int32)
-        places, labels = np.concatenate((places, spare)), np.concatenate((labels, spare))
-    begin = count
-    for v in dropped:
-        places[count] = v
-        count += 1
-    for v in found:
-        if scratch.fresh[_root(scratch.owners[v], scratch.parents)] > 0:
-            places[count] = v
-            count += 1
-    places[begin:count].sort()
-    for i in range(begin, count):
-        v = places[i]
-        labels[i] = 0 if scratch.gone[v] else scratch.fresh[_root(scratch.owners[v], scratch.parents)]
-    return count, places, labels
+def _new_label(v: int, scratch: _Scratch) -> int:
+    """The label of a place that a search found, if that search found a new component, else 0."""
+    return int(scratch.fresh[_root(scratch.owners[v], scratch.parents)])
 
 
 @kernel
@@ -253,12 +229,19 @@ def _split_queries(
         in_one_piece = len(own) == 1 and not core.bridges[own[0]] and (core.k <= 2 or count == 0)
         if complete[b] and not in_one_piece:
             end, complete[b] = _search(size, limit, core, scratch)
-        begin = total
+        new = count
+        for v in scratch.found[:end]:
+            new += _new_label(v, scratch) > 0
+        complete[b] = complete[b] and new <= limit
         if complete[b]:
-            dropped, found = scratch.dropped[:count], scratch.found[:end]
-            total, places, labels = _note_changes(dropped, found, scratch, total, places, labels)
-        if total - begin > limit:
-            complete[b], total = False, begin
+            places, labels = with_room(places, total, new), with_room(labels, total, new)
+            for v in scratch.dropped[:count]:
+                places[total], labels[total] = v, 0
+                total += 1
+            for v in scratch.found[:end]:
+                if _new_label(v, scratch) > 0:
+                    places[total], labels[total] = v, _new_label(v, scratch)
+                    total += 1
         offsets[b + 1] = total
         _restore(own, size, count, end, core, scratch)
     return offsets, places[:total].copy(), labels[:total].copy(), complete

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from kgcf.compiled import kernel
 from kgcf.treatment.hidden_edges import HiddenEdges
-from kgcf.treatment.labels import LabelChanges
-from kgcf.treatment.relabelling import NO_LIMIT, Relabelled
+from kgcf.treatment.relabelling import NO_LIMIT, Relabelled, with_room
 from kgcf.treatment.simple_graphs import Links, SimpleGraphs
 
 
@@ -47,11 +46,11 @@ class CorePeel:
     def relabel(self, hidden: HiddenEdges, limit: int = NO_LIMIT) -> Relabelled:
         """New core numbers without the hidden edges of every query."""
         scratch = self._borrow()
-        offsets, places, cores, complete = _peel_queries(
+        found = _peel_queries(
             hidden.offsets, hidden.edges, limit, self.graphs.links, self.cores, self.supports, scratch
         )
         self._spare.append(scratch)
-        return Relabelled(LabelChanges(offsets, self.graphs.entities[places], cores), complete)
+        return Relabelled.sorted(self.graphs, *found)
 
     def _borrow(self) -> _Scratch:
         """A scratch that no other thread holds; it is given back only after a peel that ran to its end."""
@@ -78,9 +77,10 @@ def core_numbers(graphs: SimpleGraphs) -> NDArray[np.int32]:
 def _core_numbers(links: Links) -> NDArray[np.int32]:
     """Remove the place of lowest degree again and again; `order` keeps the places sorted by degree."""
     offsets, count = links.offsets, len(links.offsets) - 1
-    degrees = np.diff(offsets).astype(np.int32)
+    degrees = np.empty(count, np.int32)
     starts = np.zeros(count + 2, np.int64)  # where the places of each degree begin in the order
     for v in range(count):
+        degrees[v] = offsets[v + 1] - offsets[v]
         starts[degrees[v] + 1] += 1
     for degree in range(count + 1):
         starts[degree + 1] += starts[degree]
@@ -155,30 +155,6 @@ def _peel_edge(edge: int, limit: int, size: int, links: Links, scratch: _Scratch
 
 
 @kernel
-def _note_changes(
-    log: NDArray[np.int32],
-    cores: NDArray[np.int32],
-    new_cores: NDArray[np.int32],
-    count: int,
-    places: NDArray[np.int32],
-    labels: NDArray[np.int32],
-) -> tuple[int, NDArray[np.int32], NDArray[np.int32]]:
-    """Append the touched places whose core number changed, ascending; returns the new count and the tables."""
-    if count + len(log) > len(places):
-        spare = np.empty(count + len(log), np.int32)
-        places, labels = np.concatenate((places, spare)), np.concatenate((labels, spare))
-    begin = count
-    for v in log:
-        if new_cores[v] != cores[v]:
-            places[count] = v
-            count += 1
-    places[begin:count].sort()
-    for i in range(begin, count):
-        labels[i] = new_cores[places[i]]
-    return count, places, labels
-
-
-@kernel
 def _peel_queries(
     query_offsets: NDArray[np.int64],
     edges: NDArray[np.int32],
@@ -199,12 +175,13 @@ def _peel_queries(
             if dropped > limit:
                 complete[b] = False
                 break
-        log = scratch.log[:size]
-        if complete[b]:
-            count, places, labels = _note_changes(log, cores, scratch.cores, count, places, labels)
-        offsets[b + 1] = count
-        for v in log:
+        places, labels = with_room(places, count, size), with_room(labels, count, size)
+        for v in scratch.log[:size]:
+            if complete[b] and scratch.cores[v] != cores[v]:
+                places[count], labels[count] = v, scratch.cores[v]
+                count += 1
             scratch.cores[v], scratch.supports[v], scratch.touched[v] = cores[v], supports[v], False
+        offsets[b + 1] = count
         for i in range(query_offsets[b], query_offsets[b + 1]):
             scratch.hidden[edges[i]] = False
     return offsets, places[:count].copy(), labels[:count].copy(), complete

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.compiled import kernel
 from kgcf.data.hidden import HiddenTriples
 from kgcf.treatment.simple_graphs import SimpleGraphs
 
@@ -35,42 +34,14 @@ def hide_each_edge(begin: int, end: int) -> HiddenEdges:
 
 def find_hidden_edges(graphs: SimpleGraphs, groups: NDArray[np.int64], hidden: HiddenTriples) -> HiddenEdges:
     """The edges of groups [B] all of whose triples are hidden from the query."""
-    return HiddenEdges(
-        *_find_hidden_edges(
-            groups, hidden.offsets, hidden.triples, graphs.triple_edges, graphs.edge_groups, graphs.multiplicity
-        )
-    )
-
-
-@kernel
-def _find_hidden_edges(
-    groups: NDArray[np.int64],
-    hidden_offsets: NDArray[np.int64],
-    hidden_triples: NDArray[np.int32],
-    triple_edges: NDArray[np.int32],
-    edge_groups: NDArray[np.int32],
-    multiplicity: NDArray[np.int32],
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    queries = np.repeat(np.arange(len(groups)), np.diff(hidden.offsets))
+    edges = graphs.triple_edges[hidden.triples]
+    inside = edges >= 0
+    inside[inside] = graphs.edge_groups[edges[inside]] == groups[queries[inside]]
+    width = np.int64(max(graphs.edge_count, 1))
+    keys, triples = np.unique(queries[inside] * width + edges[inside], return_counts=True)
+    rows, found = np.divmod(keys, width)
+    gone = triples == graphs.multiplicity[found]
     offsets = np.zeros(len(groups) + 1, np.int64)
-    edges = np.empty(len(hidden_triples), np.int32)
-    count = np.int64(0)
-    for b in range(len(groups)):
-        begin = count
-        for i in range(hidden_offsets[b], hidden_offsets[b + 1]):
-            edge = triple_edges[hidden_triples[i]]
-            if edge >= 0 and edge_groups[edge] == groups[b]:
-                edges[count] = edge
-                count += 1
-        if count - begin > 1:
-            edges[begin:count].sort()
-        end, count = count, begin
-        while begin < end:  # one run per edge: as long as its multiplicity, or the edge stays
-            edge, run = edges[begin], 0
-            while begin < end and edges[begin] == edge:
-                run += 1
-                begin += 1
-            if run == multiplicity[edge]:
-                edges[count] = edge
-                count += 1
-        offsets[b + 1] = count
-    return offsets, edges[:count].copy()
+    np.cumsum(np.bincount(rows[gone], minlength=len(groups)), out=offsets[1:])
+    return HiddenEdges(offsets, found[gone].astype(np.int32))

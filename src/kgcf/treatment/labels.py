@@ -38,8 +38,8 @@ class LabelTable:
     """
 
     entity_count: int
-    groups: NDArray[np.int32]  # [R] the group of every relation
-    offsets: NDArray[np.int64]  # [G + 1] first entry of every group
+    groups: NDArray[np.int32] = field(repr=False)  # [R] the group of every relation
+    offsets: NDArray[np.int64] = field(repr=False)  # [G + 1] first entry of every group
     entities: NDArray[np.int32] = field(repr=False)  # [M] ascending within a group
     labels: NDArray[np.int32] = field(repr=False)  # [M] all ≥ 1
 
@@ -54,7 +54,10 @@ class LabelTable:
 
     def group_of(self, relations: ArrayLike) -> NDArray[np.int64]:
         """[B] the group of every relation; the inverse r + R has the group of r."""
-        return self.groups[np.array(relations, dtype=np.int64) % max(self.relation_count, 1)].astype(np.int64)
+        asked = np.array(relations, dtype=np.int64)
+        if asked.size and (asked.min() < 0 or asked.max() >= 2 * self.relation_count):
+            raise ValueError(f"A relation id is outside 0 … {2 * self.relation_count - 1} (inverse ones included).")
+        return self.groups[asked % max(self.relation_count, 1)].astype(np.int64)
 
     def of(self, relation: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The entities that have a label under one relation, ascending, and their labels."""
@@ -71,19 +74,29 @@ class LabelTable:
 
     def lookup(self, relations: ArrayLike, entities: ArrayLike) -> NDArray[np.int32]:
         """[B, K] the labels of entities [B, K] under relations [B]."""
-        table = np.array(entities, dtype=np.int64, order="C")
-        return _lookup(self.group_of(relations), table, self.offsets, self.entities, self.labels)
+        groups, wanted = self.group_of(relations), np.array(entities, dtype=np.int64, order="C")
+        _check_rows(len(groups), wanted)
+        return _lookup(groups, wanted, self.offsets, self.entities, self.labels)
 
     def compare(
         self, heads: ArrayLike, relations: ArrayLike, candidates: ArrayLike | None, changes: LabelChanges
     ) -> NDArray[np.bool_]:
         """[B, K], or [B, N] against all entities: whether head and candidate have the same label."""
         sources, groups = np.array(heads, dtype=np.int64), self.group_of(relations)
+        if not sources.shape == groups.shape == (len(changes),):
+            raise ValueError(f"There are {sources.size} heads, {groups.size} relations and {len(changes)} hidden sets.")
         table = (self.offsets, self.entities, self.labels)
         patch = (changes.offsets, changes.entities, changes.labels)
         if candidates is None:
             return _compare_all(sources, groups, self.entity_count, *table, *patch)
-        return _compare(sources, groups, np.array(candidates, dtype=np.int64, order="C"), *table, *patch)
+        wanted = np.array(candidates, dtype=np.int64, order="C")
+        _check_rows(len(sources), wanted)
+        return _compare(sources, groups, wanted, *table, *patch)
+
+
+def _check_rows(count: int, table: NDArray[np.int64]) -> None:
+    if table.ndim != 2 or len(table) != count:
+        raise ValueError(f"Entities must be a table of {count} rows, one per query, but have the shape {table.shape}.")
 
 
 @kernel

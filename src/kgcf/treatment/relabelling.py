@@ -27,6 +27,20 @@ class Relabelled:
     changes: LabelChanges
     complete: NDArray[np.bool_]  # [B]; an incomplete query has no entries
 
+    @classmethod
+    def sorted(
+        cls,
+        graphs: SimpleGraphs,
+        offsets: NDArray[np.int64],
+        places: NDArray[np.int32],
+        labels: NDArray[np.int32],
+        complete: NDArray[np.bool_],
+    ) -> "Relabelled":
+        """From new labels of places, in any order within a query."""
+        queries = np.repeat(np.arange(len(complete)), np.diff(offsets))
+        order = np.argsort(queries * np.int64(len(graphs.entities)) + places)
+        return cls(LabelChanges(offsets, graphs.entities[places[order]], labels[order]), complete)
+
 
 class Relabelling(Protocol):
     """The rule of one method: new labels on its graphs without some edges."""
@@ -64,14 +78,9 @@ class StoredChanges:
 
     def changes_of(self, hidden: HiddenEdges, rule: Relabelling) -> LabelChanges:
         """Look up the queries that hide one edge; relabel those that hide several, or one that is not stored."""
-        counts = np.diff(hidden.offsets)
-        first = np.append(hidden.edges, -1)[hidden.offsets[:-1]]
-        stored = (counts == 1) & np.append(self.complete, False)[first]
-        rows = np.where(stored, first, -1).astype(np.int64)
-        others = np.flatnonzero((counts > 0) & ~stored)
-        computed = rule.relabel(hidden.take(others)).changes if len(others) else LabelChanges.none(0)
-        rows[others] = len(self.complete) + np.arange(len(others))
-        own, new = self.changes, computed
+        rows, others = _find_rows(hidden.offsets, hidden.edges, self.complete)
+        new = rule.relabel(hidden.take(others)).changes if len(others) else LabelChanges.none(0)
+        own = self.changes
         return LabelChanges(
             *_collect(rows, own.offsets, own.entities, own.labels, new.offsets, new.entities, new.labels)
         )
@@ -96,6 +105,36 @@ class StoredChanges:
             np.array(arrays["change_labels"], dtype=np.int32),
         )
         return cls(changes, np.array(arrays["change_complete"], dtype=np.bool_))
+
+
+@kernel
+def with_room(values: NDArray[np.int32], count: int, more: int) -> NDArray[np.int32]:
+    """The same table, or a copy of its first entries in a longer one if it has no room for more."""
+    if count + more <= len(values):
+        return values
+    longer = np.empty(2 * (count + more), np.int32)
+    for i in range(count):
+        longer[i] = values[i]
+    return longer
+
+
+@kernel
+def _find_rows(
+    offsets: NDArray[np.int64], edges: NDArray[np.int32], complete: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The row of every query (−1: nothing hidden), and the queries without a stored one, numbered after those."""
+    rows = np.full(len(offsets) - 1, -1, np.int64)
+    others = np.empty(len(rows), np.int64)
+    count = 0
+    for b in range(len(rows)):
+        size = offsets[b + 1] - offsets[b]
+        if size == 1 and complete[edges[offsets[b]]]:
+            rows[b] = edges[offsets[b]]
+        elif size > 0:
+            rows[b] = len(complete) + count
+            others[count] = b
+            count += 1
+    return rows, others[:count].copy()
 
 
 @kernel

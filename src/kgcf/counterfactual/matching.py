@@ -1,0 +1,146 @@
+"""match_pairs: for any triple the nearest pair with the opposite treatment (paper eq. 4–7, DESIGN 2.3)."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kgcf.counterfactual.candidates import Candidates, ObservedPairs, groups, left_out_treatments
+from kgcf.counterfactual.nearest import Found, Ints, Search, search_among, search_by_label
+from kgcf.counterfactual.table import CounterfactualTable
+from kgcf.data.graph import KnowledgeGraph
+from kgcf.embedding import EntitySpace, Progress
+from kgcf.errors import DataError, SettingsError
+from kgcf.treatment import Treatment
+
+SLICE = 2048  # queries per task
+
+
+def match_pairs(
+    triples: ArrayLike,
+    graph: KnowledgeGraph,
+    space: EntitySpace,
+    treatment: Treatment,
+    candidates: Candidates = "observed",
+    leave_one_out: bool | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> CounterfactualTable:
+    """The substitute (a, b) of every triple (h, r, t), known or not: T(a,r,b) = 1 − T(h,r,t), minimal distance.
+
+    a ≠ h, b ≠ t, a ≠ b, both with a train edge; equal distances go to the lowest (a, b). With leave_one_out (default:
+    as the treatment's settings say) a train triple's own edge is left out of its treatment, for the triples asked
+    about and, among observed candidates, for those that are train triples of r. Inverse relations swap the ends.
+    """
+    if candidates not in ("all", "observed"):
+        raise SettingsError(f"There is no candidate set called '{candidates}'. Choices: all, observed.")
+    own = treatment.settings.leave_one_out if leave_one_out is None else leave_one_out
+    asked = _checked(triples, graph, space)
+    forward = forward_triples(asked, graph.relation_count)
+    treated = treatment.treated_triples(forward, leave_one_out=own)
+    outcomes = graph.contains(forward)
+    searches = _Searches(graph, space, treatment, candidates, left_out_treatments(graph, treatment, candidates, own))
+    tasks = ((search, rows) for search, rows in searches.for_queries(forward, treated))
+    a, b, distances = run_searches(tasks, forward[:, 0], forward[:, 2], threads, progress)
+    found = a >= 0
+    relation = forward[:, 1]
+    found_outcomes = outcomes.copy()
+    found_outcomes[found] = graph.contains(np.stack([a, relation, b], axis=1)[found])
+    swapped = asked[:, 1] >= graph.relation_count
+    substitutes = np.stack([np.where(swapped, b, a), np.where(swapped, a, b)], axis=1).astype(np.int32)
+    return CounterfactualTable(
+        asked, substitutes, distances, treated, treated ^ found, outcomes, found_outcomes, candidates, own
+    )
+
+
+def forward_triples(triples: NDArray[np.int32], relation_count: int) -> NDArray[np.int64]:
+    """(h, r + R, t) as (t, r, h); others as they are."""
+    forward = triples.astype(np.int64)
+    inverse = forward[:, 1] >= relation_count
+    forward[inverse] = forward[inverse][:, ::-1]
+    forward[inverse, 1] -= relation_count
+    return forward
+
+
+@dataclass(frozen=True, eq=False)
+class _Searches:
+    """Builds, relation by relation, the searches that the queries at hand need."""
+
+    graph: KnowledgeGraph
+    space: EntitySpace
+    treatment: Treatment
+    candidates: Candidates
+    own_left_out: NDArray[np.bool_] | None
+
+    def for_queries(
+        self, forward: NDArray[np.int64], treated: NDArray[np.bool_]
+    ) -> Iterator[tuple[Search, NDArray[np.intp]]]:
+        active = np.flatnonzero(self.graph.degrees)
+        pairs = ObservedPairs.of(self.graph) if self.candidates == "observed" else None
+        vectors = self.space.vectors
+        for relation, rows in groups(forward[:, 1], self.graph.relation_count):
+            labels = self.treatment.labels.dense(relation)
+            for wanted in (False, True):
+                part = rows[treated[rows] != wanted]
+                if not len(part):
+                    continue
+                if pairs is None:
+                    yield search_by_label(vectors, active, labels, wanted), part
+                else:
+                    allowed = pairs.treated(relation, labels, self.own_left_out) == wanted
+                    yield search_among(vectors, pairs.heads[allowed], pairs.tails[allowed]), part
+
+
+def run_searches(
+    tasks: Iterator[tuple[Search, NDArray[np.intp]]],
+    heads: Ints,
+    tails: Ints,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Found:
+    """Run every search on its rows, several slices at a time; rows are independent, so threads change nothing."""
+    a, b = np.full(len(heads), -1, np.int64), np.full(len(heads), -1, np.int64)
+    distances = np.full(len(heads), np.inf)
+    workers = threads or os.cpu_count() or 1
+    waiting: list[tuple[Future[Found], NDArray[np.intp]]] = []
+    done = 0
+
+    def collect(limit: int) -> None:
+        nonlocal done
+        while len(waiting) > limit:
+            future, rows = waiting.pop(0)
+            a[rows], b[rows], distances[rows] = future.result()
+            done += len(rows)
+            if progress is not None:
+                progress(done, len(heads))
+
+    with ThreadPoolExecutor(workers) as pool:
+        for search, rows in tasks:
+            rows = rows[np.lexsort((heads[rows], tails[rows]))]  # slices share entities
+            for begin in range(0, len(rows), SLICE):
+                part = rows[begin : begin + SLICE]
+                waiting.append((pool.submit(search, heads[part], tails[part]), part))
+                collect(2 * workers)
+        collect(0)
+    return a, b, distances
+
+
+def _checked(triples: ArrayLike, graph: KnowledgeGraph, space: EntitySpace) -> NDArray[np.int32]:
+    array = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
+    limits = np.array([graph.entity_count, 2 * graph.relation_count, graph.entity_count])
+    outside = ((array < 0) | (array >= limits)).any(axis=1)
+    if outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        raise DataError(
+            f"Triple {tuple(map(int, array[row]))} at position {row} is outside the graph of "
+            f"{graph.entity_count:,} entities and {graph.relation_count:,} relations (and as many inverse ones)."
+        )
+    if len(space.vectors) != graph.entity_count:
+        raise DataError(
+            f"The entity space has {len(space.vectors):,} vectors but the graph {graph.entity_count:,} entities; "
+            "embed this graph's entities."
+        )
+    return array
