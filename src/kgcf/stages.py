@@ -3,10 +3,9 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kgcf.config import Settings
-from kgcf.counterfactual import CounterfactualTable, match_pairs, read_table, write_table
+from kgcf.counterfactual import CounterfactualTable, match_pairs
 from kgcf.data.dataset import Dataset
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.embedding import EntitySpace, embed_entities, open_space
@@ -43,7 +42,7 @@ def substitutes_stage(
         return None
     path = folder.file("counterfactuals.parquet")
     if path.is_file():
-        return as_substitutes(data.graph, read_table(path))
+        return as_substitutes(data.graph, CounterfactualTable.from_parquet(path))
     space = space_stage(folder, data.graph, settings, say)
     say(f"matching {len(data.graph):,} triples with their nearest pair of the other treatment")
     table = match_pairs(
@@ -54,7 +53,7 @@ def substitutes_stage(
         candidates=settings.matching.candidates,
         leave_one_out=settings.treatment.leave_one_out,
     )
-    write_table(table, path)
+    table.to_parquet(path, data.entities, data.relations)
     return as_substitutes(data.graph, table)
 
 
@@ -75,12 +74,8 @@ def as_substitutes(graph: KnowledgeGraph, table: CounterfactualTable) -> Substit
     """What training needs of the table."""
     return Substitutes(
         graph=graph,
-        heads=_column(table.substitute_heads),
-        tails=_column(table.substitute_tails),
-        flipped=np.asarray(table.matched, dtype=bool),
-        outcomes=np.asarray(table.counterfactual_outcome, dtype=bool),
+        heads=table.substitutes[:, 0].astype(np.int64),
+        tails=table.substitutes[:, 1].astype(np.int64),
+        flipped=table.matched,
+        outcomes=table.counterfactual_outcomes,
     )
-
-
-def _column(values: NDArray[np.integer]) -> NDArray[np.int64]:
-    return np.asarray(values, dtype=np.int64)

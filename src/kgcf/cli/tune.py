@@ -1,0 +1,116 @@
+"""`kgcf tune DATA`: search α, β and any other setting on validation; a stopped search goes on where it was."""
+
+import itertools
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from kgcf.cli.options import DataArgument, HeaderOption, LeakOption, NamesOption, SplitSeedOption, open_data
+from kgcf.cli.train import SetOption
+from kgcf.config import configure
+from kgcf.data.dataset import Dataset
+from kgcf.errors import DataError, MissingExtraError, SettingsError
+from kgcf.pipeline import fit, settle
+
+_WEIGHTS = ("0.001", "0.01", "0.1", "1.0")
+_DEFAULT_SPACE = {"objective.alpha": _WEIGHTS, "objective.beta": _WEIGHTS}
+
+
+def tune_command(
+    data: DataArgument,
+    preset: Annotated[str, typer.Option(help="Where the search starts from.")] = "default",
+    trials: Annotated[int, typer.Option(min=1, help="How many settings to try in all.")] = 16,
+    search: Annotated[
+        list[str] | None,
+        typer.Option("--search", help="section.key=value,value,…; repeatable [default: alpha and beta]."),
+    ] = None,
+    output: Annotated[Path, typer.Option(help="Folder of the search; an existing one is continued.")] = Path(
+        "runs/tune"
+    ),
+    changes: SetOption = None,
+    seed: Annotated[int, typer.Option(help="Of the sampler.")] = 0,
+    names: NamesOption = None,
+    header: HeaderOption = None,
+    split_seed: SplitSeedOption = 0,
+    allow_inverse_leak: LeakOption = False,
+) -> None:
+    """Search settings on validation MRR with optuna; test triples are not looked at."""
+    dataset = open_data(data, names, header, split_seed, allow_inverse_leak)
+    if not len(dataset.valid):
+        raise DataError(f"{dataset.name} has no validation triples, so settings cannot be compared.")
+    space = dict(map(_parse_search, search)) if search else dict(_DEFAULT_SPACE)
+    for key, values in space.items():
+        for value in values:
+            settle(configure(preset, dataset.name, None, [*(changes or ()), f"{key}={value}"]), dataset)
+    study = _study(output, dataset, preset, space, seed)
+    most = len(list(itertools.product(*space.values())))
+    while (done := _finished(study)) < min(trials, most):
+        _try_one(study, output, dataset, preset, space, list(changes or ()))
+        Console(stderr=True).print(f"{done + 1} of {min(trials, most)} trials done", style="dim")
+    _report(study, space)
+
+
+def _parse_search(text: str) -> tuple[str, tuple[str, ...]]:
+    key, sign, values = text.partition("=")
+    if not sign or not values:
+        raise SettingsError(f"'{text}' should be section.key=value,value for example encoder.layers=4,6.")
+    return key.strip(), tuple(value.strip() for value in values.split(","))
+
+
+def _study(output: Path, data: Dataset, preset: str, space: dict[str, tuple[str, ...]], seed: int) -> Any:  # noqa: ANN401
+    try:
+        import optuna
+    except ImportError as error:
+        raise MissingExtraError("kgcf tune", "tune") from error
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    output.mkdir(parents=True, exist_ok=True)
+    sampler = optuna.samplers.GridSampler({key: list(values) for key, values in space.items()}, seed=seed)
+    study = optuna.create_study(
+        study_name=f"{data.name} {preset} {data.graph.fingerprint[:12]}",
+        storage=f"sqlite:///{output / 'study.db'}",
+        sampler=sampler,
+        direction="maximize",
+        load_if_exists=True,
+    )
+    known = study.user_attrs.get("space")
+    if known is not None and known != {key: list(values) for key, values in space.items()}:
+        raise SettingsError(f"{output} holds a search over other values: {known}. Choose another --output.")
+    study.set_user_attr("space", {key: list(values) for key, values in space.items()})
+    return study
+
+
+def _finished(study: Any) -> int:  # noqa: ANN401
+    return sum(trial.state.name == "COMPLETE" for trial in study.trials)
+
+
+def _try_one(
+    study: Any,  # noqa: ANN401
+    output: Path,
+    data: Dataset,
+    preset: str,
+    space: dict[str, tuple[str, ...]],
+    changes: list[str],
+) -> None:
+    """Train one combination in a folder of its own; an interrupted one is started again."""
+
+    def objective(trial: Any) -> float:  # noqa: ANN401
+        chosen = [f"{key}={trial.suggest_categorical(key, list(values))}" for key, values in space.items()]
+        run = fit(data, output / f"trial-{trial.number}", preset=preset, changes=[*changes, *chosen])
+        history = run.folder.facts()["history"]
+        assert isinstance(history, dict)
+        return float(history["best_validation_mrr"])
+
+    study.optimize(objective, n_trials=1)
+
+
+def _report(study: Any, space: dict[str, tuple[str, ...]]) -> None:  # noqa: ANN401
+    table = Table(title="best validation MRR of every trial", title_justify="left", box=None, header_style="bold")
+    for title in ("trial", *space, "validation MRR"):
+        table.add_column(title, justify="right")
+    complete = [trial for trial in study.trials if trial.state.name == "COMPLETE"]
+    for trial in sorted(complete, key=lambda t: -t.value):
+        table.add_row(str(trial.number), *(str(trial.params[key]) for key in space), f"{trial.value:.4f}")
+    Console().print(table)
