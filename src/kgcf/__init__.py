@@ -6,10 +6,17 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from kgcf.data.source import read
+    from kgcf.pipeline import fit, resume
+    from kgcf.pipeline import open_run as open
 
-__all__ = ["__version__", "read"]
+__all__ = ["__version__", "fit", "open", "read", "resume"]
 
-_HOMES = {"read": "kgcf.data.source"}
+_HOMES = {
+    "read": ("kgcf.data.source", "read"),
+    "fit": ("kgcf.pipeline", "fit"),
+    "open": ("kgcf.pipeline", "open_run"),
+    "resume": ("kgcf.pipeline", "resume"),
+}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
@@ -18,4 +25,5 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
         raise AttributeError(f"module 'kgcf' has no attribute '{name}'")
     from importlib import import_module
 
-    return getattr(import_module(_HOMES[name]), name)
+    module, attribute = _HOMES[name]
+    return getattr(import_module(module), attribute)

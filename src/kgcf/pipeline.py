@@ -17,6 +17,7 @@ from kgcf.prediction.observed import ObservedGraph
 from kgcf.run import Run, new_model
 from kgcf.runs import RunFolder
 from kgcf.stages import Say, quiet, substitutes_stage, treatment_stage
+from kgcf.storage import write_json
 from kgcf.training.batches import choose_removal
 from kgcf.training.distributed import World
 from kgcf.training.loop import Listener, Trainer
@@ -57,6 +58,11 @@ def resume(path: str | Path, around: Surroundings | None = None) -> Run:
     folder = RunFolder(Path(path))
     folder.check()
     return _train(folder, folder.dataset(), folder.settings(), around or Surroundings(), resumed=True)
+
+
+def open_run(path: str | Path) -> Run:
+    """Open a finished run; nothing but its folder is needed."""
+    return Run.open(path)
 
 
 def settle(settings: Settings, data: Dataset) -> Settings:
@@ -121,8 +127,6 @@ def _key(data: Dataset, settings: Settings) -> str:
 
 def _record(folder: RunFolder, history: list[dict[str, float]], best: float, best_epoch: int) -> None:
     """Add what training did to the facts of the run."""
-    from kgcf.storage import write_json
-
     facts = folder.facts()
     facts["history"] = {"epochs": history, "best_validation_mrr": best, "best_epoch": best_epoch}
     write_json(folder.file("data.json"), facts)

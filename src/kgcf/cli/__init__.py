@@ -6,9 +6,13 @@ import typer
 from rich.console import Console
 
 from kgcf import __version__
+from kgcf.cli.complete import complete_command
 from kgcf.cli.datasets import datasets_app
 from kgcf.cli.demo import demo
 from kgcf.cli.evaluate import evaluate_command
+from kgcf.cli.predict import predict_command
+from kgcf.cli.train import resume_command, train_command
+from kgcf.cli.tune import tune_command
 from kgcf.errors import KgcfError
 
 app = typer.Typer(
@@ -19,8 +23,16 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(datasets_app, name="datasets")
-app.command("demo")(demo)
-app.command("evaluate")(evaluate_command)
+for name, command in {
+    "train": train_command,
+    "resume": resume_command,
+    "evaluate": evaluate_command,
+    "predict": predict_command,
+    "complete": complete_command,
+    "tune": tune_command,
+    "demo": demo,
+}.items():
+    app.command(name)(command)
 
 
 @app.callback(invoke_without_command=True)

@@ -12,8 +12,9 @@ from kgcf.counterfactual.candidates import Candidates, ObservedPairs, groups, le
 from kgcf.counterfactual.nearest import Found, Ints, Search, search_among, search_by_label
 from kgcf.counterfactual.table import CounterfactualTable
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.embedding import EntitySpace, Progress
+from kgcf.embedding import EntitySpace
 from kgcf.errors import DataError, SettingsError
+from kgcf.progress import Advance, silent
 from kgcf.treatment import Treatment
 
 SLICE = 2048  # queries per task
@@ -27,7 +28,7 @@ def match_pairs(
     candidates: Candidates = "observed",
     leave_one_out: bool | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
+    advance: Advance = silent,
 ) -> CounterfactualTable:
     """The substitute (a, b) of every triple (h, r, t), known or not: T(a,r,b) = 1 − T(h,r,t), minimal distance.
 
@@ -44,7 +45,7 @@ def match_pairs(
     outcomes = graph.contains(forward)
     searches = _Searches(graph, space, treatment, candidates, left_out_treatments(graph, treatment, candidates, own))
     tasks = ((search, rows) for search, rows in searches.for_queries(forward, treated))
-    a, b, distances = run_searches(tasks, forward[:, 0], forward[:, 2], threads, progress)
+    a, b, distances = run_searches(tasks, forward[:, 0], forward[:, 2], threads, advance)
     found = a >= 0
     relation = forward[:, 1]
     found_outcomes = outcomes.copy()
@@ -99,23 +100,19 @@ def run_searches(
     heads: Ints,
     tails: Ints,
     threads: int | None = None,
-    progress: Progress | None = None,
+    advance: Advance = silent,
 ) -> Found:
     """Run every search on its rows, several slices at a time; rows are independent, so threads change nothing."""
     a, b = np.full(len(heads), -1, np.int64), np.full(len(heads), -1, np.int64)
     distances = np.full(len(heads), np.inf)
     workers = threads or os.cpu_count() or 1
     waiting: list[tuple[Future[Found], NDArray[np.intp]]] = []
-    done = 0
 
     def collect(limit: int) -> None:
-        nonlocal done
         while len(waiting) > limit:
             future, rows = waiting.pop(0)
             a[rows], b[rows], distances[rows] = future.result()
-            done += len(rows)
-            if progress is not None:
-                progress(done, len(heads))
+            advance(len(rows))
 
     with ThreadPoolExecutor(workers) as pool:
         for search, rows in tasks:

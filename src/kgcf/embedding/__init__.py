@@ -1,14 +1,14 @@
 """The entity space M: random walks on every relation's own graph, skip-gram, ψ-weighted sum (paper sec. 4.3)."""
 
 from kgcf.embedding.settings import Engine, Psi, SpaceSettings
-from kgcf.embedding.space import EntitySpace, Progress, embed_entities, open_space, relation_weights
+from kgcf.embedding.space import EntitySpace, count_steps, embed_entities, open_space, relation_weights
 
 __all__ = [
     "Engine",
     "EntitySpace",
-    "Progress",
     "Psi",
     "SpaceSettings",
+    "count_steps",
     "embed_entities",
     "open_space",
     "relation_weights",

@@ -2,8 +2,7 @@
 
 import hashlib
 import os
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,9 +17,8 @@ from kgcf.embedding.settings import Psi, SpaceSettings
 from kgcf.embedding.skipgram import train_vectors
 from kgcf.embedding.walks import walk_round
 from kgcf.errors import StorageError
+from kgcf.progress import Advance, silent
 from kgcf.storage import map_arrays, read_header, save_arrays
-
-Progress = Callable[[int, int], None]  # steps done, steps in all
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,33 +63,35 @@ def relation_weights(graph: KnowledgeGraph, psi: Psi) -> NDArray[np.float64]:
     return raw / raw.sum() if present.any() else raw
 
 
+def count_steps(graph: KnowledgeGraph, settings: SpaceSettings) -> int:
+    """How many steps of walks `embed_entities` will train on: the total of its progress."""
+    return sum(map(len, relation_graphs(graph))) * settings.walks * settings.length * settings.epochs
+
+
 def embed_entities(
     graph: KnowledgeGraph,
     settings: SpaceSettings | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
+    advance: Advance = silent,
 ) -> EntitySpace:
     """Walk and train relation by relation, several at a time, and sum.
 
     Every relation has its own stream of random numbers, drawn from (seed, relation), and the sum is taken in a
-    fixed order (largest relation first), so the number of threads changes nothing.
+    fixed order (largest relation first), so the number of threads changes nothing. `advance` hears of every step.
     """
     settings = settings or SpaceSettings()
     weights = relation_weights(graph, settings.psi)
     relations = sorted(relation_graphs(graph), key=lambda part: (-len(part), part.relation))
-    report = _Report(progress, sum(map(len, relations)) * settings.walks * settings.length * settings.epochs)
     total = np.zeros((graph.entity_count, settings.dimension), np.float64)
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
         for part, vectors in zip(
-            relations, pool.map(lambda part: embed_relation(part, settings, report), relations), strict=True
+            relations, pool.map(lambda part: embed_relation(part, settings, advance), relations), strict=True
         ):
             total[part.entities] += weights[part.relation] * vectors
     return EntitySpace(total.astype(np.float32), settings, graph.fingerprint)
 
 
-def embed_relation(
-    part: RelationGraph, settings: SpaceSettings, report: Callable[[int], None] = lambda steps: None
-) -> NDArray[np.float32]:
+def embed_relation(part: RelationGraph, settings: SpaceSettings, advance: Advance = silent) -> NDArray[np.float32]:
     """[n, D] M_r: the vectors of the entities of one A_r, in its local order."""
     walk_seed, train_seed = np.random.SeedSequence([settings.seed, part.relation]).spawn(2)
 
@@ -99,7 +99,8 @@ def embed_relation(
         generator = np.random.default_rng(walk_seed)
         for _ in range(settings.walks):
             yield walk_round(part, settings.length, settings.p, settings.q, generator)
-            report(len(part) * settings.length if training else 0)
+            if training:
+                advance(len(part) * settings.length)
 
     counts = np.zeros(len(part), np.int64)
     for block in rounds(training=False):
@@ -112,18 +113,3 @@ def embed_relation(
     walk_count = len(part) * settings.walks * settings.epochs
     rates = np.linspace(settings.rate, settings.final_rate, walk_count, dtype=np.float32)
     return train_vectors(rounds, counts, settings.dimension, settings.window, settings.negatives, rates, generator)
-
-
-class _Report:
-    """Adds up the steps that the threads have done."""
-
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self._progress, self._total, self._done = progress, total, 0
-        self._lock = threading.Lock()
-
-    def __call__(self, steps: int) -> None:
-        if self._progress is None or not steps:
-            return
-        with self._lock:
-            self._done += steps
-            self._progress(self._done, self._total)

@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 
-from kgcf.training.step import Sums
+from kgcf.training.step import TERMS, Sums
 
 
 @dataclass(frozen=True)
@@ -27,18 +27,17 @@ class World:
         """Add the sums of all processes, in place, in one exchange."""
         if self.size == 1:
             return
-        names = sorted(sums.terms) if self.leads else []
-        names = self.tell(names)
-        tail = [sums.terms.get(name, 0.0) for name in names] + [sums.queries, sums.unreached, sums.impossible]
+        tail = [sums.terms.get(name, 0.0) for name in TERMS] + [name in sums.terms for name in TERMS]
+        tail += [sums.queries, sums.unreached, sums.impossible]
         flat = torch.cat([g.reshape(-1).double() for g in sums.gradients] + [torch.tensor(tail, dtype=torch.double)])
         dist.all_reduce(flat)
         begin = 0
         for gradient in sums.gradients:
             gradient.copy_(flat[begin : begin + gradient.numel()].view_as(gradient))
             begin += gradient.numel()
-        values = flat[begin:].tolist()
-        sums.terms = dict(zip(names, values, strict=False))
-        sums.queries, sums.unreached, sums.impossible = (round(value) for value in values[len(names) :])
+        values, count = flat[begin:].tolist(), len(TERMS)
+        sums.terms = {TERMS[i]: values[i] for i in range(count) if values[count + i] > 0}
+        sums.queries, sums.unreached, sums.impossible = (round(value) for value in values[2 * count :])
 
     def gather(self, values: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """The arrays of all processes, in the order of their ranks."""
@@ -47,16 +46,6 @@ class World:
         found: list[object] = [None] * self.size
         dist.all_gather_object(found, values)
         return [np.asarray(part) for part in found]
-
-    def tell(self, value: list[str]) -> list[str]:
-        """What the leading process says, to everybody."""
-        if self.size == 1:
-            return value
-        box: list[object] = [value]
-        dist.broadcast_object_list(box, src=0)
-        told = box[0]
-        assert isinstance(told, list)
-        return told
 
 
 def join_world() -> World:

@@ -20,6 +20,9 @@ from kgcf.training.substitutes import Substitutes, discrepancy_loss, pick_pairs
 TreatedAt = Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], HiddenTriples | None], NDArray[np.bool_]]
 
 
+TERMS = ("factual", "counterfactual", "discrepancy")
+
+
 @dataclass
 class Sums:
     """Gradients and losses summed over queries; adding two of them joins their queries."""

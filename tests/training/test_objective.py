@@ -1,0 +1,62 @@
+"""The losses against their formulas, term by term."""
+
+import math
+
+import pytest
+import torch
+
+from kgcf.training.objective import discrepancy, gaussian_divergence, query_losses
+
+
+def bce(logit: float, target: float) -> float:
+    p = 1 / (1 + math.exp(-logit))
+    return -(target * math.log(p) + (1 - target) * math.log(1 - p))
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.5, 1.0])
+def test_query_losses_by_hand(temperature: float) -> None:
+    logits = torch.tensor([[1.0, -0.5, 2.0, 0.3], [0.2, 0.1, -3.0, 1.5]], dtype=torch.double)
+    found = query_losses(logits, torch.tensor([1.0, 0.0]), temperature)
+    for row, target, value in zip(logits.tolist(), (1.0, 0.0), found.tolist(), strict=True):
+        negatives = row[1:]
+        weights = [math.exp(x / temperature) if temperature else 1.0 for x in negatives]
+        total = sum(weights)
+        expected = bce(row[0], target) + sum(w / total * bce(x, 0) for w, x in zip(weights, negatives, strict=True))
+        assert value == pytest.approx(expected)
+
+
+def test_weights_are_not_differentiated() -> None:
+    logits = torch.tensor([[0.0, 1.0, 2.0]], dtype=torch.double, requires_grad=True)
+    query_losses(logits, torch.ones(1), 1.0).sum().backward()
+    assert logits.grad is not None
+    weights = torch.softmax(logits.detach()[:, 1:], dim=1)
+    assert torch.allclose(logits.grad[:, 1:], weights * torch.sigmoid(logits.detach()[:, 1:]))
+
+
+def test_divergence_of_gaussians() -> None:
+    generator = torch.Generator().manual_seed(0)
+    first = torch.randn(4000, 3, generator=generator, dtype=torch.double) * 2 + 1
+    second = torch.randn(4000, 3, generator=generator, dtype=torch.double)
+    expected = 3 * (math.log(1 / 2) + (4 + 1) / 2 - 0.5)
+    assert float(gaussian_divergence(first, second)) == pytest.approx(expected, rel=0.05)
+    assert float(gaussian_divergence(first, first)) == pytest.approx(0, abs=1e-12)
+    assert float(gaussian_divergence(first[:1], second[:1])) == 0.0
+
+
+def test_the_other_discrepancies() -> None:
+    first, second = torch.tensor([[0.0, 0.0], [2.0, 0.0]]), torch.tensor([[0.0, 4.0], [2.0, 4.0]])
+    assert float(discrepancy(first, second, "mean")) == pytest.approx(4.0)
+    assert float(discrepancy(first, second, "frobenius")) == pytest.approx(math.sqrt(32) / math.sqrt(2))
+    assert float(discrepancy(first, second, "kl")) > 0
+
+
+@pytest.mark.parametrize("kind", ["kl", "frobenius", "mean"])
+def test_equal_states_have_no_discrepancy_and_a_finite_gradient(kind: str) -> None:
+    states = torch.ones(4, 3, requires_grad=True)
+    value = discrepancy(
+        states, states.detach().clone(), "kl" if kind == "kl" else "mean" if kind == "mean" else "frobenius"
+    )
+    value.backward()
+    assert float(value.detach()) == pytest.approx(0, abs=1e-6)
+    assert states.grad is not None
+    assert torch.isfinite(states.grad).all()

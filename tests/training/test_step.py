@@ -1,0 +1,153 @@
+"""Gradients of a batch: independent of threads and memory, equal to the dense model, blind to what is hidden."""
+
+import numpy as np
+import pytest
+import torch
+
+from kgcf.data.graph import KnowledgeGraph
+from kgcf.model import KGCF
+from kgcf.propagation.plan import Planner
+from kgcf.propagation.reference import DenseEdges, propagate_densely, score_densely
+from kgcf.training.batches import Batch, Remove, make_batch, stream
+from kgcf.training.objective import query_losses
+from kgcf.training.step import GradientComputer, Sums
+from kgcf.training.substitutes import Substitutes, pick_pairs
+from kgcf.treatment import TreatmentSettings, assign_treatment
+from tests.training.tiny import everything, family, model, step_context
+
+CONTEXTS = ("none", "unreached", "decoder", "layers")
+
+
+def make(graph: KnowledgeGraph, size: int = 12, remove: Remove = "triple") -> Batch:
+    return make_batch(graph, np.arange(5, 5 + size), 5, remove, stream(3, 0, 0))
+
+
+def dense_logits(net: KGCF, graph: KnowledgeGraph, batch: Batch) -> torch.Tensor:
+    edges = DenseEdges.build(graph, net.encoder.query.weight)
+    heads, relations = torch.from_numpy(batch.heads), torch.from_numpy(batch.relations)
+    result = propagate_densely(net.encoder, edges, heads, relations, batch.hidden)
+    return score_densely(net.decoder, result).gather(1, torch.from_numpy(batch.candidates))
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_without_treatment_it_is_nbfnet(context: str) -> None:
+    graph = family(np.random.default_rng(0))
+    net, batch = model(3, context=context), make(graph)
+    sums, _ = GradientComputer(step_context(net, graph), 1).compute(batch)
+    loss = query_losses(dense_logits(net, graph, batch), torch.ones(len(batch)), 1.0).sum()
+    expected = torch.autograd.grad(loss, list(net.parameters()), allow_unused=True)
+    assert sums.terms["factual"] == pytest.approx(float(loss.detach()), rel=1e-10)
+    for (name, parameter), found, wanted in zip(net.named_parameters(), sums.gradients, expected, strict=True):
+        reference = torch.zeros_like(parameter) if wanted is None else wanted
+        assert torch.allclose(found, reference, atol=1e-10), name
+
+
+def test_threads_and_memory_change_nothing_but_rounding() -> None:
+    graph = family(np.random.default_rng(1))
+    net, batch = model(3, context="unreached"), make(graph, 14)
+    whole = GradientComputer(step_context(net, graph), 1).compute(batch)[0]
+    for threads, memory in ((2, 1e9), (3, 1e9), (1, 1.0), (2, 2000.0)):
+        context = step_context(net, graph)
+        context = type(context)(**{**vars(context), "memory": memory})
+        parts = GradientComputer(context, threads).compute(batch)[0]
+        assert parts.queries == whole.queries
+        for found, wanted in zip(parts.gradients, whole.gradients, strict=True):
+            assert torch.allclose(found, wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize("remove", ["triple", "pair"])
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_training_scores_are_ranking_scores_without_the_hidden_set(remove: str, context: str) -> None:
+    """The oracle of DESIGN 2.0, with treatment and context on: nothing betrays the triple that is asked for."""
+    graph = family(np.random.default_rng(2), people=25)
+    batch = make(graph, 8, "pair" if remove == "pair" else "triple")
+    net = model(3, treatment=True, context=context)
+    treatment = assign_treatment(graph, TreatmentSettings())
+    plan = Planner(graph, 2).plan(batch.heads, batch.relations, batch.candidates, batch.hidden)
+    treated = torch.from_numpy(treatment.treated(batch.heads, batch.relations, batch.candidates, batch.hidden))
+    logits = net.decode(net.encode(plan), treated)
+    for b in range(len(batch)):
+        rebuilt = everything(batch.hidden, b, graph)
+        row = slice(b, b + 1)
+        seen = Planner(rebuilt, 2).plan(batch.heads[row], batch.relations[row], batch.candidates[row])
+        fresh = assign_treatment(rebuilt, TreatmentSettings())
+        flags = torch.from_numpy(fresh.treated(batch.heads[row], batch.relations[row], batch.candidates[row]))
+        assert torch.allclose(logits[b], net.decode(net.encode(seen), flags)[0], atol=1e-10)
+
+
+def substitutes(graph: KnowledgeGraph) -> Substitutes:
+    """Any pairs will do here: every triple is matched with the ends of the next one."""
+    turned = np.roll(graph.triples, 1, axis=0).astype(np.int64)
+    outcomes = np.arange(len(graph)) % 2 == 0
+    return Substitutes(graph, turned[:, 0], turned[:, 2], np.arange(len(graph)) % 5 > 0, outcomes)
+
+
+def total(net: KGCF, graph: KnowledgeGraph, batch: Batch, **objective: object) -> tuple[Sums, Sums]:
+    treatment = assign_treatment(graph, TreatmentSettings())
+    context = step_context(net, graph, treatment, substitutes(graph), **objective)  # type: ignore[arg-type]
+    return GradientComputer(context, 2).compute(batch)
+
+
+@pytest.mark.parametrize("target", ["printed", "outcome"])
+def test_the_counterfactual_loss_flips_the_treatment_of_matched_queries(target: str) -> None:
+    graph = family(np.random.default_rng(4))
+    net, batch = model(3, treatment=True), make(graph)
+    sums, _ = total(net, graph, batch, alpha=0.5, cf_target=target)
+    found, treatment = substitutes(graph), assign_treatment(graph, TreatmentSettings())
+    evidence = net.encode(Planner(graph, 2).plan(batch.heads, batch.relations, batch.candidates, batch.hidden))
+    treated = treatment.treated(batch.heads, batch.relations, batch.candidates, batch.hidden)
+    flipped = np.where(found.flipped[batch.triples][:, None], ~treated, treated)
+    targets = found.outcomes[batch.triples] if target == "outcome" else np.ones(len(batch))
+    factual = query_losses(net.decode(evidence, torch.from_numpy(treated)), torch.ones(len(batch)), 1.0).sum()
+    other = query_losses(net.decode(evidence, torch.from_numpy(flipped)), torch.from_numpy(targets), 1.0).sum()
+    assert sums.terms["factual"] == pytest.approx(float(factual.detach()))
+    assert sums.terms["counterfactual"] == pytest.approx(float(other.detach()))
+    expected = torch.autograd.grad(factual + 0.5 * other, list(net.parameters()), allow_unused=True)
+    for gradient, wanted in zip(sums.gradients, expected, strict=True):
+        assert wanted is None or torch.allclose(gradient, wanted, atol=1e-10)
+
+
+def test_the_discrepancy_compares_positives_with_their_substitutes() -> None:
+    graph = family(np.random.default_rng(5))
+    net, batch = model(3, treatment=True), make(graph)
+    _, apart = total(net, graph, batch, beta=1.0, disc="frobenius", disc_pairs=4)
+    found = substitutes(graph)
+    rows = np.flatnonzero(found.flipped[batch.triples])[:4]
+    states = []
+    for b in rows.tolist():
+        e, turned = int(batch.triples[b]), bool(batch.turned[b])
+        a, other = int(found.heads[e]), int(found.tails[e])
+        pair = (other, int(batch.relations[b]), a) if turned else (a, int(batch.relations[b]), other)
+        for head, relation, answer in (
+            (int(batch.heads[b]), int(batch.relations[b]), int(batch.candidates[b, 0])),
+            pair,
+        ):
+            plain = (head, relation, answer) if relation < 3 else (answer, relation - 3, head)
+            seen = graph.without([plain])
+            plan = Planner(seen, 2).plan([head], [relation], [[answer]])
+            states.append(net.encode(plan).states[0, 0])
+    factual, counterfactual = torch.stack(states[::2]), torch.stack(states[1::2])
+    expected = torch.linalg.vector_norm(factual - counterfactual) / 2
+    assert apart.terms["discrepancy"] == pytest.approx(float(expected.detach()))
+    assert apart.queries == 1
+    assert pick_pairs(batch, None, 4, "triple") is None
+
+
+def test_unreached_answers_are_left_out_and_counted() -> None:
+    graph = KnowledgeGraph.build([[0, 0, 1], [1, 0, 2], [0, 0, 2], [3, 0, 4]], 6, 1)
+    batch = make_batch(graph, np.arange(4), 3, "triple", stream(0, 0, 0))
+    net = model(1)
+    skipped, _ = GradientComputer(step_context(net, graph, skip_unreached=True), 1).compute(batch)
+    kept, _ = GradientComputer(step_context(net, graph), 1).compute(batch)
+    assert (skipped.queries, skipped.unreached) == (3, 1)
+    assert (kept.queries, kept.unreached) == (4, 0)
+
+
+def test_flipping_the_treatment_changes_the_decoder_only() -> None:
+    graph = family(np.random.default_rng(6))
+    net, batch = model(3, treatment=True), make(graph)
+    evidence = net.encode(Planner(graph, 2).plan(batch.heads, batch.relations, batch.candidates, batch.hidden))
+    flags = torch.zeros(batch.candidates.shape, dtype=torch.bool)
+    first, second = net.decode(evidence, flags), net.decode(evidence, ~flags)
+    assert not torch.allclose(first, second)
+    assert torch.equal(net.decode(evidence, flags), first)
