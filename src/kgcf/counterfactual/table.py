@@ -1,6 +1,7 @@
 """What matching returns: for every triple its substitute, treatments and outcomes."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,14 @@ class CounterfactualTable:
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """The columns by name, for the cache."""
         return {name: getattr(self, name) for name in COLUMNS}
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[np.generic]], candidates: Candidates, leave_one_out: bool
+    ) -> "CounterfactualTable":
+        """The table whose columns `arrays` gave."""
+        columns: dict[str, Any] = {name: arrays[name] for name in COLUMNS}
+        return cls(**columns, candidates=candidates, leave_one_out=leave_one_out)
 
     def to_parquet(self, path: Path, entities: Vocabulary | None = None, relations: Vocabulary | None = None) -> None:
         """Write one row per triple, atomically; with vocabularies, labels stand beside the ids."""

@@ -1,0 +1,76 @@
+"""Results that are kept: the key is a hash of every input, stored inside the file and compared when it is read."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgcf.errors import StorageError
+from kgcf.storage import map_arrays, read_header, save_arrays
+
+FORMAT = 1  # part of every key: raise it when a result changes its meaning
+Arrays = dict[str, NDArray[np.generic]]
+
+
+def ignore(_: str) -> None:
+    """Hear a notice and do nothing."""
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A folder of results; with `folder` None nothing is kept. `notify` hears, in sentences, what went wrong."""
+
+    folder: Path | None
+    notify: Callable[[str], None] = ignore
+
+    def arrays(
+        self, kind: str, inputs: Mapping[str, object], compute: Callable[[], Mapping[str, NDArray[np.generic]]]
+    ) -> Arrays:
+        """The arrays kept for these inputs, or those that `compute` returns, which are then kept.
+
+        A file that is truncated, damaged or belongs to other inputs is computed again, with a notice.
+        """
+        if self.folder is None:
+            return dict(compute())
+        key = cache_key(kind, inputs)
+        path = self.folder / f"{kind}-{key[:20]}.safetensors"
+        if path.exists():
+            try:
+                return _read(path, key)
+            except StorageError as error:
+                self.notify(f"{error} The {kind} is computed again.")
+        found = dict(compute())
+        try:
+            save_arrays(path, found, {"key": key, "digest": _digest(found)})
+        except (StorageError, OSError) as error:
+            self.notify(f"The {kind} could not be kept: {error}")
+        return found
+
+
+def cache_key(kind: str, inputs: Mapping[str, object]) -> str:
+    """sha256 of the kind and all inputs, which must be plain JSON values."""
+    text = json.dumps([FORMAT, kind, dict(inputs)], sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _read(path: Path, key: str) -> Arrays:
+    metadata = read_header(path)[1]
+    if metadata.get("key") != key:
+        raise StorageError(f"The kept file {path} belongs to other inputs.")
+    found = {name: np.array(array) for name, array in map_arrays(path).items()}
+    if _digest(found) != metadata.get("digest"):
+        raise StorageError(f"The kept file {path} is damaged: its content does not fit its checksum.")
+    return found
+
+
+def _digest(arrays: Mapping[str, NDArray[np.generic]]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,191 @@
+"""`kgcf counterfactuals DATA`: substitutes, outcomes and effects of the treatment, printed and saved for any graph."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import numpy as np
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+from rich.text import Text
+
+from kgcf.cache import Cache
+from kgcf.cli.options import DataArgument, HeaderOption, JsonOption, LeakOption, NamesOption, SplitSeedOption, open_data
+from kgcf.counterfactual import CausalStage, CounterfactualTable, Diagnostics, diagnose, match_pairs
+from kgcf.counterfactual.candidates import Candidates
+from kgcf.counterfactual.plots import plot_diagnostics
+from kgcf.counterfactual.report import diagnostics_tables
+from kgcf.counterfactual.sentences import describe, example_rows, row_json
+from kgcf.data.dataset import Dataset
+from kgcf.data.places import cache_folder
+from kgcf.embedding import EntitySpace, SpaceSettings
+from kgcf.errors import SettingsError, unknown_name
+from kgcf.progress import showing
+from kgcf.provenance import provenance
+from kgcf.storage import write_json
+from kgcf.treatment import TREATMENTS, Treatment, TreatmentSettings, assign_treatment
+
+_CANDIDATES = ("observed", "all")
+_PSI = ("frequency", "uniform", "inverse")
+
+
+def counterfactuals(
+    data: DataArgument,
+    triple: Annotated[
+        tuple[str, str, str] | None, typer.Option(metavar="H R T", help="Only this triple, known or not.")
+    ] = None,
+    treatment: Annotated[str, typer.Option(help=f"{', '.join(TREATMENTS)}.")] = "core_number",
+    k: Annotated[int | None, typer.Option(min=1, help="core_component: which core.")] = None,
+    labels: Annotated[Path | None, typer.Option(help="file: lines entity, tab, (relation, tab,) label.")] = None,
+    candidates: Annotated[str, typer.Option(help="observed pairs or all pairs.")] = "observed",
+    leave_one_out: Annotated[
+        bool, typer.Option("--leave-one-out/--no-leave-one-out", help="Leave a triple's own edge out of its treatment.")
+    ] = True,
+    psi: Annotated[
+        str, typer.Option(help="Weight of a relation in the space: frequency, uniform, inverse.")
+    ] = "frequency",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of walks, vectors, draws and placebos.")] = 0,
+    pairs: Annotated[
+        int, typer.Option(min=2, max=10_000, help="Pairs drawn per relation for the treatment effect.")
+    ] = 2_000,
+    examples: Annotated[int, typer.Option(min=0, help="How many examples to print.")] = 5,
+    relations: Annotated[int, typer.Option(min=0, help="How many relations to list.")] = 12,
+    output: Annotated[Path | None, typer.Option(help="Folder for the table, the figures and the plot.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads [default: all cores].")] = None,
+    use_cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep the space and the table.")] = True,
+    names: NamesOption = None,
+    header: HeaderOption = None,
+    split_seed: SplitSeedOption = 0,
+    allow_inverse_leak: LeakOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Find, for every train triple, the nearest pair with the other treatment, and say what follows from it."""
+    chosen = cast(Candidates, _choice("candidate set", candidates, _CANDIDATES))
+    space_settings = SpaceSettings(psi=cast(Any, _choice("weight", psi, _PSI)), seed=seed)
+    treatment_settings = _treatment_settings(treatment, leave_one_out, k, labels)
+    dataset = open_data(data, names, header, split_seed, allow_inverse_leak, quiet=as_json)
+    stage = CausalStage(Cache(cache_folder() / "causal" if use_cache else None, _notice), threads, showing)
+    assigned = assign_treatment(
+        dataset.graph, treatment_settings, entities=dataset.entities, relations=dataset.relations, threads=threads
+    )
+    for note in assigned.notes:
+        _notice(note)
+    space = stage.space(dataset.graph, space_settings)
+    if triple is not None:
+        _print_triple(dataset, _ids(dataset, triple), space, assigned, chosen, as_json)
+        return
+    table = stage.table(space, assigned, chosen, leave_one_out)
+    found = _diagnose(dataset, table, space, assigned, seed, pairs, threads)
+    rows = list(example_rows(table, examples, np.random.default_rng(seed)))
+    result = _json(dataset, table, found, rows, assigned, space_settings, pairs)
+    if output is not None:
+        _save(output, dataset, table, found, result)
+    if as_json:
+        typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
+        return
+    _print(dataset, table, found, rows, relations, output)
+
+
+def _choice(kind: str, name: str, choices: tuple[str, ...]) -> str:
+    if name not in choices:
+        raise unknown_name(kind, name, choices)
+    return name
+
+
+def _treatment_settings(method: str, leave_one_out: bool, k: int | None, labels: Path | None) -> TreatmentSettings:
+    given: dict[str, Any] = {"method": _choice("treatment", method, tuple(TREATMENTS)), "leave_one_out": leave_one_out}
+    given |= {} if k is None else {"k": k}
+    given |= {} if labels is None else {"path": labels}
+    try:
+        return TreatmentSettings(**given)
+    except ValidationError as error:
+        raise SettingsError(
+            " ".join(problem["msg"].removeprefix("Value error, ") for problem in error.errors())
+        ) from None
+
+
+def _notice(text: str) -> None:
+    Console(stderr=True, soft_wrap=True, highlight=False).print(f"note: {text}", style="dim", markup=False)
+
+
+def _ids(dataset: Dataset, triple: tuple[str, str, str]) -> tuple[int, int, int]:
+    head, relation, tail = triple
+    entities = dataset.entities
+    return entities.id(head, "entity"), dataset.relations.id(relation, "relation"), entities.id(tail, "entity")
+
+
+def _print_triple(
+    dataset: Dataset,
+    triple: tuple[int, int, int],
+    space: EntitySpace,
+    treatment: Treatment,
+    candidates: Candidates,
+    as_json: bool,
+) -> None:
+    table = match_pairs([triple], dataset.graph, space, treatment, candidates)
+    if as_json:
+        values = row_json(table, 0, dataset.entities, dataset.relations)
+        typer.echo(json.dumps({**values, "note": table.note}, indent=2, ensure_ascii=False))
+        return
+    typer.echo(describe(table, 0, dataset.entities, dataset.relations))
+    typer.echo(table.note)
+
+
+def _diagnose(
+    dataset: Dataset,
+    table: CounterfactualTable,
+    space: EntitySpace,
+    treatment: Treatment,
+    seed: int,
+    pairs: int,
+    threads: int | None,
+) -> Diagnostics:
+    relations = len(np.unique(dataset.graph.triples[:, 1]))
+    with showing("effects and placebos", 3 * relations) as advance:
+        return diagnose(dataset, table, space, treatment, seed, pairs, threads, advance)
+
+
+def _json(
+    dataset: Dataset,
+    table: CounterfactualTable,
+    found: Diagnostics,
+    rows: list[int],
+    treatment: Treatment,
+    space_settings: SpaceSettings,
+    pairs: int,
+) -> dict[str, Any]:
+    protocol = {
+        "treatment": treatment.settings.model_dump(mode="json"),
+        "space": space_settings.model_dump(mode="json"),
+        "pairs_per_relation": pairs,
+        **provenance(),
+    }
+    examples = [row_json(table, row, dataset.entities, dataset.relations) for row in rows]
+    return {**found.to_json(), "examples": examples, "protocol": protocol}
+
+
+def _save(
+    folder: Path, dataset: Dataset, table: CounterfactualTable, found: Diagnostics, result: dict[str, Any]
+) -> None:
+    table.to_parquet(folder / "counterfactuals.parquet", dataset.entities, dataset.relations)
+    write_json(folder / "diagnostics.json", result)
+    plot_diagnostics(found, folder / "diagnostics.png")
+    plot_diagnostics(found, folder / "diagnostics.svg")
+
+
+def _print(
+    dataset: Dataset,
+    table: CounterfactualTable,
+    found: Diagnostics,
+    rows: list[int],
+    relations: int,
+    output: Path | None,
+) -> None:
+    console = Console()
+    console.print(diagnostics_tables(found, relations))
+    for row in rows:
+        console.print()
+        console.print(Text(describe(table, row, dataset.entities, dataset.relations)))
+    if output is not None:
+        console.print(f"\nWritten to {output}", soft_wrap=True, markup=False)

@@ -1,0 +1,65 @@
+"""Tables travel through Parquet and arrays unharmed, and say on what they stand."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from kgcf.counterfactual import CounterfactualTable, match_pairs
+from kgcf.counterfactual.table import COLUMNS
+from kgcf.data.vocabulary import Vocabulary
+from kgcf.errors import StorageError
+
+from .oracles import random_case
+
+
+def make_table(candidates: str = "observed") -> tuple[CounterfactualTable, int, int]:
+    graph, space, treatment = random_case(6, lattice=False)
+    queries = np.concatenate([graph.triples, graph.triples[:, ::-1]])
+    queries[len(graph) :, 1] += graph.relation_count
+    table = match_pairs(queries, graph, space, treatment, candidates, threads=1)  # type: ignore[arg-type]
+    return table, graph.entity_count, graph.relation_count
+
+
+@pytest.mark.parametrize("candidates", ["all", "observed"])
+def test_parquet_round_trip(candidates: str, tmp_path: Path) -> None:
+    table, n, r = make_table(candidates)
+    table.to_parquet(tmp_path / "ids.parquet")
+    table.to_parquet(tmp_path / "names.parquet", Vocabulary.numbered(n), Vocabulary([f"r{i}" for i in range(r)]))
+    for file in ("ids.parquet", "names.parquet"):
+        again = CounterfactualTable.from_parquet(tmp_path / file)
+        for name in COLUMNS:
+            assert getattr(again, name).dtype == getattr(table, name).dtype
+            assert (getattr(again, name) == getattr(table, name)).all()
+        assert (again.candidates, again.leave_one_out) == (table.candidates, table.leave_one_out)
+    labels = pq.read_table(tmp_path / "names.parquet").to_pylist()
+    assert [row["head_label"] for row in labels] == [str(h) for h in table.triples[:, 0]]
+    assert labels[-1]["relation_label"] == f"inverse of r{table.triples[-1, 1] - r}"
+    assert all((row["substitute_head_label"] is None) == (not row["matched"]) for row in labels)
+
+
+def test_the_swapped_query_has_the_swapped_substitute() -> None:
+    table, _, _ = make_table()
+    half = len(table) // 2
+    assert table.matched.any()
+    assert (table.substitutes[:half] == table.substitutes[half:, ::-1]).all()
+    assert (table.distances[:half] == table.distances[half:]).all()
+    assert (table.counterfactual_outcomes[:half] == table.counterfactual_outcomes[half:]).all()
+
+
+def test_arrays_round_trip_and_notes() -> None:
+    table, _, _ = make_table("all")
+    again = CounterfactualTable.from_arrays(table.arrays(), "all", True)
+    assert (again.substitutes == table.substitutes).all()
+    assert "treatment on the full graph" in table.note
+    assert "without its own edge where it is a train triple" in make_table("observed")[0].note
+
+
+def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    table, _, _ = make_table()
+    path = tmp_path / "t.parquet"
+    table.to_parquet(path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(StorageError, match="Write it again"):
+        CounterfactualTable.from_parquet(path)
