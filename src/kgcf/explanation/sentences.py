@@ -33,13 +33,18 @@ def answer_sentences(explanation: Explanation) -> Iterator[str]:
 
 
 def path_sentences(explanation: Explanation) -> Iterator[str]:
-    """The paths, strongest first."""
+    """The paths, strongest first, and what is missing."""
+    for number, path in enumerate(explanation.paths, start=1):
+        yield f"{number}. {path.weight:+.4f}  {path_line(path)}"
+    yield from missing_path_sentences(explanation)
+
+
+def missing_path_sentences(explanation: Explanation) -> Iterator[str]:
+    """Why there is no path, or how heavy a path can be that was missed."""
     if explanation.head == explanation.tail:
         yield "Head and tail are the same entity, so there is no path to show between them."
     elif not explanation.paths:
         yield "No path leads from one to the other: the model has no evidence besides what it knows of their relations."
-    for number, path in enumerate(explanation.paths, start=1):
-        yield f"{number}. {path.weight:+.4f}  {path_line(path)}"
     if explanation.bound is not None:
         yield f"The search stopped early; a path that it missed weighs at most {explanation.bound:.4f}."
 
