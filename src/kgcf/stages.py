@@ -8,7 +8,7 @@ from kgcf.config import Settings
 from kgcf.counterfactual import CounterfactualTable, match_pairs
 from kgcf.data.dataset import Dataset
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.embedding import EntitySpace, embed_entities, open_space
+from kgcf.embedding import EntitySpace, count_steps, embed_entities, open_space
 from kgcf.progress import showing
 from kgcf.runs import RunFolder
 from kgcf.training.substitutes import Substitutes
@@ -45,14 +45,16 @@ def substitutes_stage(
         return as_substitutes(data.graph, CounterfactualTable.from_parquet(path))
     space = space_stage(folder, data.graph, settings, say)
     say(f"matching {len(data.graph):,} triples with their nearest pair of the other treatment")
-    table = match_pairs(
-        data.graph.triples,
-        data.graph,
-        space,
-        treatment,
-        candidates=settings.matching.candidates,
-        leave_one_out=settings.treatment.leave_one_out,
-    )
+    with showing("matching", len(data.graph)) as advance:
+        table = match_pairs(
+            data.graph.triples,
+            data.graph,
+            space,
+            treatment,
+            candidates=settings.matching.candidates,
+            leave_one_out=settings.treatment.leave_one_out,
+            advance=advance,
+        )
     table.to_parquet(path, data.entities, data.relations)
     return as_substitutes(data.graph, table)
 
@@ -63,9 +65,8 @@ def space_stage(folder: RunFolder, graph: KnowledgeGraph, settings: Settings, sa
     if path.is_file():
         return open_space(path)
     say("entity space: random walks and skip-gram per relation")
-    with showing("entity space", 1) as advance:
-        space = embed_entities(graph, settings.space)
-        advance(1)
+    with showing("entity space", count_steps(graph, settings.space)) as advance:
+        space = embed_entities(graph, settings.space, advance=advance)
     space.save(path)
     return space
 

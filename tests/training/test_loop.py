@@ -120,7 +120,7 @@ def test_training_is_the_same_twice_and_learns(tmp_path: Path) -> None:
         trainer = Trainer(step_context(net, data.graph), settings, None, checkpoint=tmp_path / "c.safetensors")
         histories.append(trainer.run().history)
     assert [e["factual"] for e in histories[0]] == [e["factual"] for e in histories[1]]
-    assert histories[0][-1]["factual"] < 0.8 * histories[0][0]["factual"]
+    assert histories[0][-1]["factual"] < histories[0][0]["factual"] - 0.08
 
 
 def test_early_stopping_keeps_the_best_weights() -> None:
