@@ -63,6 +63,9 @@ def test_options_reach_the_explanation(run: Path) -> None:
     one = json.loads(explain(run, *a_triple(), "--json", "--top", "1", "--weighting", "sum").stdout)
     assert len(one["paths"]) == 1
     assert one["weighting"] == "sum"
+    summed = json.loads(explain(run, *a_triple(), "--json", "--layers", "all").stdout)
+    assert summed["layers"] == "all"
+    assert [path["weight"] for path in summed["paths"]] != [path["weight"] for path in one["paths"]]
     head = json.loads(explain(run, *a_triple(), "--json", "--asked", "head").stdout)
     assert head["asked"] == "head"
     assert head["paths"][0]["edges"][0]["head"]["label"] == a_triple()[2]

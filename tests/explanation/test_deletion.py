@@ -63,6 +63,7 @@ def test_curve_equals_removing_path_sets_one_by_one() -> None:
             logits, reached = case.logits_without([removed])
             assert curve.drops["top"][row, column] == pytest.approx(case.importance.logit - logits[0], abs=1e-12)
             assert curve.cut["top"][row, column] == (not reached[0])
+            assert curve.removed[row, column] == len(removed)
         row += 1
     assert curve.mean_drops("top") == pytest.approx(curve.drops["top"].mean(axis=0))
     assert 0 < curve.same < len(curve)

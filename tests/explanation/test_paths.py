@@ -129,6 +129,21 @@ def test_a_search_that_stops_early_says_so_and_bounds_what_it_missed() -> None:
     assert not find_best_paths(lattice, weights, 20).truncated
 
 
+def test_importance_over_all_layers_is_the_gradient_by_one_weight_for_all_layers() -> None:
+    graph = random_graph(5, triple_count=22)
+    model = small_model(5, 2)
+    asked, hidden = (0, 1, 4), hide_nothing(1)
+    lattice, importance, _ = lattice_of(model, graph, asked, hidden)
+    totals = lattice.over_layers(importance)
+    _, gradient = dense_importance(model, graph, asked, hidden, None)
+    sources = lattice.entities[lattice.sources]
+    targets = np.repeat(lattice.entities, np.diff(lattice.offsets))
+    positions = graph.find_edges(targets, graph.inverse(lattice.relations), sources)
+    np.testing.assert_allclose(totals, gradient.sum(axis=0)[positions], atol=1e-10)
+    assert np.abs(totals - importance).max() > 1e-3
+    assert len(lattice.over_layers(np.zeros(0))) == 0
+
+
 def test_no_path() -> None:
     graph = random_graph(3)
     last = graph.entity_count - 1  # isolated

@@ -37,6 +37,9 @@ def explain_command(
     weighting: Annotated[
         Literal["mean", "sum"], typer.Option(help="A path weighs the mean or the sum of its edges.")
     ] = "mean",
+    layers: Annotated[
+        Literal["own", "all"], typer.Option(help="An edge counts in the layer of its step, or in all layers together.")
+    ] = "own",
     asked: Annotated[
         Literal["tail", "head"], typer.Option(help="Explain the triple as an answer for its tail or for its head.")
     ] = "tail",
@@ -49,7 +52,7 @@ def explain_command(
     """Explain a triple: its strongest paths, counterfactual evidence, and what is left without them."""
     opened = Run.open(run)
     explanation = explainer_for(opened, graph, observed).explain(
-        head, relation, tail, top, asked=asked, weighting=weighting
+        head, relation, tail, top, asked=asked, weighting=weighting, layers=layers
     )
     if html is not None:
         write_page(explanation, html)

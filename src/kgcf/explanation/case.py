@@ -13,7 +13,16 @@ from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hidden import HiddenTriples, hide_nothing, hide_pairs, hide_triples
 from kgcf.explanation.importance import Importance, weigh_edges
 from kgcf.explanation.lattice import Lattice
-from kgcf.explanation.paths import LIMIT, FoundPaths, Path, RandomPaths, Weighting, find_best_paths, find_shortest_paths
+from kgcf.explanation.paths import (
+    LIMIT,
+    FoundPaths,
+    Layers,
+    Path,
+    RandomPaths,
+    Weighting,
+    find_best_paths,
+    find_shortest_paths,
+)
 from kgcf.prediction.observed import ObservedGraph
 from kgcf.propagation.plan import Plan
 from kgcf.training.batches import Remove
@@ -32,6 +41,7 @@ class Case:
     treated: bool | None  # T^F, the hidden triples taken out; None: the model has no treatment
     plan: Plan = field(repr=False)
     importance: Importance
+    layers: Layers = "own"  # which importance of an edge a path counts
 
     @property
     def triple(self) -> tuple[int, int, int]:
@@ -47,17 +57,27 @@ class Case:
         return Lattice.of(self.plan)
 
     @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """[M] what every edge of the lattice counts: its importance in its own layer, or in all layers together.
+
+        A path of l edges takes its i-th edge in layer i. But the head speaks in every layer and states are carried
+        on, so the model may take the same steps later: the sum over all layers is how the logit answers, to
+        first order, to the weight of the edge.
+        """
+        return self.importance.values if self.layers == "own" else self.lattice.over_layers(self.importance.values)
+
+    @cached_property
     def random_paths(self) -> RandomPaths:
         """Draws simple paths from head to tail."""
-        return RandomPaths(self.lattice, self.importance.values)
+        return RandomPaths(self.lattice, self.values)
 
     def best_paths(self, top: int, weighting: Weighting = "mean", limit: int = LIMIT) -> FoundPaths:
         """The paths that carry the prediction."""
-        return find_best_paths(self.lattice, self.importance.values, top, weighting, limit)
+        return find_best_paths(self.lattice, self.values, top, weighting, limit)
 
     def shortest_paths(self, top: int) -> tuple[Path, ...]:
         """The shortest paths, a control."""
-        return find_shortest_paths(self.lattice, self.importance.values, top)
+        return find_shortest_paths(self.lattice, self.values, top)
 
     def logits_under(self, treatments: Sequence[bool]) -> list[float]:
         """The logits under other treatments: the paths say the same, only the decoder hears another T."""
@@ -80,7 +100,9 @@ class Case:
         return logits[:, 0].double().numpy(), evidence.reached[:, 0].numpy()
 
 
-def open_case(observed: ObservedGraph, head: int, relation: int, tail: int, remove: Remove) -> Case:
+def open_case(
+    observed: ObservedGraph, head: int, relation: int, tail: int, remove: Remove, layers: Layers = "own"
+) -> Case:
     """Examine a triple; where the graph has it, it is hidden first by the run's rule, or it would explain itself."""
     known = bool(observed.graph.contains([[head, relation, tail]])[0])
     hidden = hide_for_explanation(observed.graph, head, relation, tail, remove)
@@ -90,7 +112,7 @@ def open_case(observed: ObservedGraph, head: int, relation: int, tail: int, remo
         treated = bool(observed.treatment.treated(heads, relations, candidates, hidden)[0, 0])
     plan = observed.planner.plan(heads, relations, candidates, hidden)
     importance = weigh_edges(observed.model, plan, _treatment_tensor(treated, 1))
-    return Case(observed, head, relation, tail, known, hidden, treated, plan, importance)
+    return Case(observed, head, relation, tail, known, hidden, treated, plan, importance, layers)
 
 
 def hide_for_explanation(graph: KnowledgeGraph, head: int, relation: int, tail: int, remove: Remove) -> HiddenTriples:

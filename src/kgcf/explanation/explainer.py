@@ -27,7 +27,7 @@ from kgcf.explanation.explanation import (
     NamedPath,
     NamedSubstitute,
 )
-from kgcf.explanation.paths import Path, PathEdge, Weighting
+from kgcf.explanation.paths import Layers, Path, PathEdge, Weighting
 from kgcf.prediction.answers import sigmoid
 from kgcf.prediction.observed import ObservedGraph
 from kgcf.training.batches import Remove
@@ -65,18 +65,20 @@ class Explainer:
         *,
         asked: Asked = "tail",
         weighting: Weighting = "mean",
+        layers: Layers = "own",
         seed: int = 0,
     ) -> Explanation:
         """Explain a triple as an answer to (head, relation, ?), or to (?, relation, tail) if the head is asked for."""
         entities, relations = self.observed.entities, self.observed.relations
         h, t = entities.id(head, "entity"), entities.id(tail, "entity")
         r = relations.id(relation, "relation")
-        case = self.case(h, r, t) if asked == "tail" else self.case(t, r + len(relations), h)
+        question = (h, r, t) if asked == "tail" else (t, r + len(relations), h)
+        case = self.case(*question, layers)
         return self.explain_case(case, top, weighting, seed)
 
-    def case(self, head: int, relation: int, tail: int) -> Case:
+    def case(self, head: int, relation: int, tail: int, layers: Layers = "own") -> Case:
         """Open a case by ids; a relation ≥ R asks for the head of r − R."""
-        return open_case(self.observed, head, relation, tail, self._remove)
+        return open_case(self.observed, head, relation, tail, self._remove, layers)
 
     def explain_case(self, case: Case, top: int = 5, weighting: Weighting = "mean", seed: int = 0) -> Explanation:
         """All there is to say about a case."""
@@ -99,6 +101,7 @@ class Explainer:
             probability=self._probability(case.importance.logit),
             reached=case.importance.reached,
             weighting=weighting,
+            layers=case.layers,
             paths=tuple(self._path(path, edges) for path in found.paths),
             bound=found.bound,
             counterfactual=None if evidence is None else self._evidence(evidence),

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from kgcf.explanation.deletion import Removed
-from kgcf.explanation.paths import Weighting
+from kgcf.explanation.paths import Layers, Weighting
 
 FORMAT = 1  # of the JSON
 Asked = Literal["tail", "head"]
@@ -95,7 +95,8 @@ class Explanation:
     logit: float
     probability: float
     reached: bool  # whether any path leads from one end to the other
-    weighting: Weighting
+    weighting: Weighting  # a path weighs the mean or the sum of its edges
+    layers: Layers  # an edge counts in the layer of its step, or in all layers
     paths: tuple[NamedPath, ...]
     bound: float | None  # None: exactly the best paths; else the search stopped, and a missed path weighs at most this
     counterfactual: NamedEvidence | None  # None: the model has no treatment

@@ -51,6 +51,14 @@ class Lattice:
             start=_slot_of(plan.layers[0].entities, head, 0),
         )
 
+    def over_layers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """[M] values [M] of edges summed over the layers: every message of a travelled edge has the same sum."""
+        if not len(values):
+            return values
+        keys = self.triples.astype(np.int64) * (int(self.relations.max()) + 1) + self.relations
+        places = np.unique(keys, return_inverse=True)[1]
+        return np.bincount(places, weights=values)[places].astype(np.float64)
+
 
 def _slot_of(entities: NDArray[np.int32], entity: int, base: int) -> int:
     found = np.flatnonzero(entities == entity)
