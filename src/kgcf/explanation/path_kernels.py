@@ -95,13 +95,8 @@ def search_paths(
     paths taken by falling promise become complete paths by falling weight. The bound is −∞ if nothing
     better can have been missed; otherwise it is the largest promise that was not followed.
     """
-    partials = Partials(
-        np.empty(limit, np.int64),
-        np.empty(limit, np.int64),
-        np.empty(limit, np.int64),
-        np.empty(limit, np.float64),
-        np.empty(limit, np.int64),
-    )
+    numbers = np.empty((4, limit), np.int64)
+    partials = Partials(numbers[0], numbers[1], numbers[2], np.empty(limit), numbers[3])
     finished = np.full(top, NOTHING)  # the weights of the best complete paths met so far, ascending
     heap = [(0.0, 0) for _ in range(0)]
     count = _begin(partials, heap, best, goals, averaged)
@@ -215,17 +210,9 @@ def draw_path(
         seen[0] = tail
         simple = True
         for step in range(length):
-            left = draws[trial, step] * counts[slot]
-            chosen = -1
-            for edge in range(offsets[slot], offsets[slot + 1]):
-                behind = counts[sources[edge]] if entities[sources[edge]] != tail else 0.0
-                if behind > 0.0:
-                    chosen = edge
-                    left -= behind
-                    if left < 0.0:
-                        break
-            slot = sources[chosen]
-            path[length - 1 - step] = chosen
+            edge = _choose_edge(entities, offsets, sources, counts, slot, tail, draws[trial, step])
+            slot = sources[edge]
+            path[length - 1 - step] = edge
             for earlier in range(step + 1):
                 if seen[earlier] == entities[slot]:
                     simple = False
@@ -235,3 +222,25 @@ def draw_path(
         if simple:
             return path
     return path[:0]
+
+
+@kernel
+def _choose_edge(
+    entities: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    sources: NDArray[np.int64],
+    counts: NDArray[np.float64],
+    slot: int,
+    tail: int,
+    draw: float,
+) -> int:
+    """An edge that enters the slot, in proportion to the walks behind it."""
+    left, chosen = draw * counts[slot], -1
+    for edge in range(offsets[slot], offsets[slot + 1]):
+        behind = counts[sources[edge]] if entities[sources[edge]] != tail else 0.0
+        if behind > 0.0:
+            chosen = edge
+            left -= behind
+            if left < 0.0:
+                break
+    return chosen
