@@ -30,30 +30,42 @@ _CANDIDATES = ("observed", "all")
 _PSI = ("frequency", "uniform", "inverse")
 
 
+TripleOption = Annotated[
+    tuple[str, str, str] | None, typer.Option(metavar="H R T", help="Only this triple, known or not.")
+]
+TreatmentOption = Annotated[str, typer.Option(help=f"{', '.join(TREATMENTS)}.")]
+CoreOption = Annotated[int | None, typer.Option(min=1, help="core_component: which core.")]
+LabelsOption = Annotated[Path | None, typer.Option(help="file: lines entity, tab, (relation, tab,) label.")]
+CandidatesOption = Annotated[str, typer.Option(help="observed pairs or all pairs.")]
+LeaveOneOutOption = Annotated[
+    bool, typer.Option("--leave-one-out/--no-leave-one-out", help="Leave a triple's own edge out of its treatment.")
+]
+PsiOption = Annotated[str, typer.Option(help="Weight of a relation in the space: frequency, uniform, inverse.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of walks, vectors, draws and placebos.")]
+PairsOption = Annotated[int, typer.Option(min=2, max=10_000, help="Pairs drawn per relation for the treatment effect.")]
+ExamplesOption = Annotated[int, typer.Option(min=0, help="How many examples to print.")]
+RelationsOption = Annotated[int, typer.Option(min=0, help="How many relations to list.")]
+OutputOption = Annotated[Path | None, typer.Option(help="Folder for the table, the figures and the plot.")]
+ThreadsOption = Annotated[int | None, typer.Option(min=1, help="Threads [default: all cores].")]
+CacheOption = Annotated[bool, typer.Option("--cache/--no-cache", help="Keep the space and the table.")]
+
+
 def counterfactuals(
     data: DataArgument,
-    triple: Annotated[
-        tuple[str, str, str] | None, typer.Option(metavar="H R T", help="Only this triple, known or not.")
-    ] = None,
-    treatment: Annotated[str, typer.Option(help=f"{', '.join(TREATMENTS)}.")] = "core_number",
-    k: Annotated[int | None, typer.Option(min=1, help="core_component: which core.")] = None,
-    labels: Annotated[Path | None, typer.Option(help="file: lines entity, tab, (relation, tab,) label.")] = None,
-    candidates: Annotated[str, typer.Option(help="observed pairs or all pairs.")] = "observed",
-    leave_one_out: Annotated[
-        bool, typer.Option("--leave-one-out/--no-leave-one-out", help="Leave a triple's own edge out of its treatment.")
-    ] = True,
-    psi: Annotated[
-        str, typer.Option(help="Weight of a relation in the space: frequency, uniform, inverse.")
-    ] = "frequency",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of walks, vectors, draws and placebos.")] = 0,
-    pairs: Annotated[
-        int, typer.Option(min=2, max=10_000, help="Pairs drawn per relation for the treatment effect.")
-    ] = 2_000,
-    examples: Annotated[int, typer.Option(min=0, help="How many examples to print.")] = 5,
-    relations: Annotated[int, typer.Option(min=0, help="How many relations to list.")] = 12,
-    output: Annotated[Path | None, typer.Option(help="Folder for the table, the figures and the plot.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads [default: all cores].")] = None,
-    use_cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep the space and the table.")] = True,
+    triple: TripleOption = None,
+    treatment: TreatmentOption = "core_number",
+    k: CoreOption = None,
+    labels: LabelsOption = None,
+    candidates: CandidatesOption = "observed",
+    leave_one_out: LeaveOneOutOption = True,
+    psi: PsiOption = "frequency",
+    seed: SeedOption = 0,
+    pairs: PairsOption = 2_000,
+    examples: ExamplesOption = 5,
+    relations: RelationsOption = 12,
+    output: OutputOption = None,
+    threads: ThreadsOption = None,
+    cache: CacheOption = True,
     names: NamesOption = None,
     header: HeaderOption = None,
     split_seed: SplitSeedOption = 0,
@@ -63,14 +75,10 @@ def counterfactuals(
     """Find, for every train triple, the nearest pair with the other treatment, and say what follows from it."""
     chosen = cast(Candidates, _choice("candidate set", candidates, _CANDIDATES))
     space_settings = SpaceSettings(psi=cast(Any, _choice("weight", psi, _PSI)), seed=seed)
-    treatment_settings = _treatment_settings(treatment, leave_one_out, k, labels)
+    settings = _treatment_settings(treatment, leave_one_out, k, labels)
     dataset = open_data(data, names, header, split_seed, allow_inverse_leak, quiet=as_json)
-    stage = CausalStage(Cache(cache_folder() / "causal" if use_cache else None, _notice), threads, showing)
-    assigned = assign_treatment(
-        dataset.graph, treatment_settings, entities=dataset.entities, relations=dataset.relations, threads=threads
-    )
-    for note in assigned.notes:
-        _notice(note)
+    stage = CausalStage(Cache(cache_folder() / "causal" if cache else None, _notice), threads, showing)
+    assigned = _assign(dataset, settings, threads)
     space = stage.space(dataset.graph, space_settings)
     if triple is not None:
         _print_triple(dataset, _ids(dataset, triple), space, assigned, chosen, as_json)
@@ -78,13 +86,51 @@ def counterfactuals(
     table = stage.table(space, assigned, chosen, leave_one_out)
     found = _diagnose(dataset, table, space, assigned, seed, pairs, threads)
     rows = list(example_rows(table, examples, np.random.default_rng(seed)))
-    result = _json(dataset, table, found, rows, assigned, space_settings, pairs)
+    _deliver(dataset, table, found, rows, _protocol(settings, space_settings, pairs), relations, output, as_json)
+
+
+def _deliver(
+    dataset: Dataset,
+    table: CounterfactualTable,
+    found: Diagnostics,
+    rows: list[int],
+    protocol: dict[str, Any],
+    relations: int,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Save what is to be saved, then print tables or JSON."""
+    examples = [row_json(table, row, dataset.entities, dataset.relations) for row in rows]
+    result = {**found.to_json(), "examples": examples, "protocol": protocol}
     if output is not None:
-        _save(output, dataset, table, found, result)
+        table.to_parquet(output / "counterfactuals.parquet", dataset.entities, dataset.relations)
+        write_json(output / "diagnostics.json", result)
+        for name in ("diagnostics.png", "diagnostics.svg"):
+            plot_diagnostics(found, output / name)
     if as_json:
         typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
         return
-    _print(dataset, table, found, rows, relations, output)
+    console = Console()
+    console.print(diagnostics_tables(found, relations))
+    for row in rows:
+        console.print(Text("\n" + describe(table, row, dataset.entities, dataset.relations)))
+    if output is not None:
+        console.print(f"\nWritten to {output}", soft_wrap=True, markup=False)
+
+
+def _protocol(treatment: TreatmentSettings, space: SpaceSettings, pairs: int) -> dict[str, Any]:
+    settings = {"treatment": treatment.model_dump(mode="json"), "space": space.model_dump(mode="json")}
+    return {**settings, "pairs_per_relation": pairs, **provenance()}
+
+
+def _assign(dataset: Dataset, settings: TreatmentSettings, threads: int | None) -> Treatment:
+    """Label the entities, and pass on what the method has to say."""
+    assigned = assign_treatment(
+        dataset.graph, settings, entities=dataset.entities, relations=dataset.relations, threads=threads
+    )
+    for note in assigned.notes:
+        _notice(note)
+    return assigned
 
 
 def _choice(kind: str, name: str, choices: tuple[str, ...]) -> str:
@@ -144,48 +190,3 @@ def _diagnose(
     relations = len(np.unique(dataset.graph.triples[:, 1]))
     with showing("effects and placebos", 3 * relations) as advance:
         return diagnose(dataset, table, space, treatment, seed, pairs, threads, advance)
-
-
-def _json(
-    dataset: Dataset,
-    table: CounterfactualTable,
-    found: Diagnostics,
-    rows: list[int],
-    treatment: Treatment,
-    space_settings: SpaceSettings,
-    pairs: int,
-) -> dict[str, Any]:
-    protocol = {
-        "treatment": treatment.settings.model_dump(mode="json"),
-        "space": space_settings.model_dump(mode="json"),
-        "pairs_per_relation": pairs,
-        **provenance(),
-    }
-    examples = [row_json(table, row, dataset.entities, dataset.relations) for row in rows]
-    return {**found.to_json(), "examples": examples, "protocol": protocol}
-
-
-def _save(
-    folder: Path, dataset: Dataset, table: CounterfactualTable, found: Diagnostics, result: dict[str, Any]
-) -> None:
-    table.to_parquet(folder / "counterfactuals.parquet", dataset.entities, dataset.relations)
-    write_json(folder / "diagnostics.json", result)
-    plot_diagnostics(found, folder / "diagnostics.png")
-    plot_diagnostics(found, folder / "diagnostics.svg")
-
-
-def _print(
-    dataset: Dataset,
-    table: CounterfactualTable,
-    found: Diagnostics,
-    rows: list[int],
-    relations: int,
-    output: Path | None,
-) -> None:
-    console = Console()
-    console.print(diagnostics_tables(found, relations))
-    for row in rows:
-        console.print()
-        console.print(Text(describe(table, row, dataset.entities, dataset.relations)))
-    if output is not None:
-        console.print(f"\nWritten to {output}", soft_wrap=True, markup=False)
