@@ -22,7 +22,7 @@ from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import DataError
 from kgcf.explanation.case import Case, open_case
-from kgcf.explanation.deletion import KINDS, DeletionCurve, trace_deletions
+from kgcf.explanation.deletion import KINDS, DeletionCurve, Removed, trace_deletions
 from kgcf.explanation.paths import Layers
 from kgcf.explanation.paths import Path as EntityPath
 from kgcf.prediction.observed import ObservedGraph
@@ -94,8 +94,11 @@ def point(curve: DeletionCurve, index: int, seed: int) -> dict[str, Any]:
         found[f"{kind}_drop"] = float(curve.drops[kind][:, index].mean())
         found[f"{kind}_cut"] = float(curve.cut[kind][:, index].mean())
     for other in ("random", "shortest"):
-        interval = curve.difference(index, np.random.default_rng(seed), "random" if other == "random" else "shortest")
-        found[f"top_minus_{other}"] = [interval.mean, interval.low, interval.high]
+        control: Removed = "random" if other == "random" else "shortest"
+        for connected in (False, True):
+            interval = curve.difference(index, np.random.default_rng(seed), control, connected)
+            key = f"top_minus_{other}" + ("_where_a_path_is_left" if connected else "")
+            found[key] = None if interval is None else [interval.mean, interval.low, interval.high]
     return found
 
 

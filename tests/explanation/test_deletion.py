@@ -5,7 +5,7 @@ import pytest
 
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.explanation.case import Case, open_case
-from kgcf.explanation.deletion import bootstrap, check_deletion, trace_deletions
+from kgcf.explanation.deletion import DeletionCurve, Removed, bootstrap, check_deletion, trace_deletions
 from tests.propagation.random_graphs import random_graph
 
 from .test_case import observe
@@ -84,5 +84,24 @@ def test_top_paths_matter_more_than_random_ones_where_the_model_is_linear_in_the
     asked = [case for seed in range(4) for case in cases(seed, aggregate="sum", layer_norm=False, residual=False)]
     curve = trace_deletions(asked, np.random.default_rng(0), counts=(1,))
     difference = curve.difference(0, np.random.default_rng(0))
+    assert difference is not None
     assert difference.mean > 0
     assert difference.excludes_zero
+
+
+def test_difference_can_be_confined_to_triples_that_keep_a_path() -> None:
+    drops: dict[Removed, np.ndarray] = {
+        "top": np.array([[9.0], [1.0], [2.0]]),
+        "random": np.array([[1.0], [0.5], [0.5]]),
+    }
+    cut: dict[Removed, np.ndarray] = {"top": np.array([[True], [False], [False]]), "random": np.zeros((3, 1), bool)}
+    curve = DeletionCurve((1,), np.ones((3, 1), np.int64), drops, cut, 0, 0, 0)
+    whole = curve.difference(0, np.random.default_rng(0))
+    confined = curve.difference(0, np.random.default_rng(0), connected=True)
+    assert whole is not None
+    assert confined is not None
+    assert (whole.mean, confined.mean) == (10 / 3, 1.0)
+    nothing = DeletionCurve(
+        (1,), np.ones((3, 1), np.int64), drops, {"top": ~cut["random"], "random": cut["random"]}, 0, 0, 0
+    )
+    assert nothing.difference(0, np.random.default_rng(0), connected=True) is None

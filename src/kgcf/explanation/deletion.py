@@ -87,9 +87,18 @@ class DeletionCurve:
         """[C] the mean drop after every number of paths."""
         return [float(mean) for mean in self.drops[kind].mean(axis=0)]
 
-    def difference(self, index: int, generator: np.random.Generator, other: Removed = "random") -> Interval:
-        """The mean of (top − other) after counts[index] paths, paired by triple."""
-        return bootstrap(self.drops["top"][:, index] - self.drops[other][:, index], generator)
+    def difference(
+        self, index: int, generator: np.random.Generator, other: Removed = "random", connected: bool = False
+    ) -> Interval | None:
+        """The mean of (top − other) after counts[index] paths, paired by triple; None where there is no pair.
+
+        With `connected` only triples count that keep a path after both removals: cutting the last path moves the logit
+        by so much that it drowns everything else.
+        """
+        values = self.drops["top"][:, index] - self.drops[other][:, index]
+        if connected:
+            values = values[~(self.cut["top"] | self.cut[other])[:, index]]
+        return bootstrap(values, generator) if len(values) else None
 
 
 def bootstrap(values: NDArray[np.float64], generator: np.random.Generator) -> Interval:
