@@ -1,0 +1,115 @@
+"""`kgcf explain RUN HEAD RELATION TAIL`: why a triple is predicted."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from kgcf.cli.options import JsonOption
+from kgcf.cli.predict import GraphOption, ObservedOption
+from kgcf.cli.train import RunArgument
+from kgcf.explanation.explainer import Explainer
+from kgcf.explanation.explanation import Explanation, NamedPath
+from kgcf.explanation.page import write_page
+from kgcf.explanation.picture import draw_paths
+from kgcf.explanation.sentences import (
+    answer_sentences,
+    counterfactual_sentences,
+    deletion_sentences,
+    missing_path_sentences,
+)
+from kgcf.explanation.space import find_space
+from kgcf.run import Observed, Run
+from kgcf.training.batches import Remove
+
+
+def explain_command(
+    run: RunArgument,
+    head: Annotated[str, typer.Argument(metavar="HEAD", help="Name or label of the head.")],
+    relation: Annotated[str, typer.Argument(metavar="RELATION", help="Name or label of the relation.")],
+    tail: Annotated[str, typer.Argument(metavar="TAIL", help="Name or label of the tail.")],
+    top: Annotated[int, typer.Option(min=1, help="How many paths.")] = 5,
+    weighting: Annotated[
+        Literal["mean", "sum"], typer.Option(help="A path weighs the mean or the sum of its edges.")
+    ] = "mean",
+    layers: Annotated[
+        Literal["own", "all"], typer.Option(help="An edge counts in the layer of its step, or in all layers together.")
+    ] = "own",
+    asked: Annotated[
+        Literal["tail", "head"], typer.Option(help="Explain the triple as an answer for its tail or for its head.")
+    ] = "tail",
+    html: Annotated[Path | None, typer.Option(help="Write a page with everything into this file.")] = None,
+    png: Annotated[Path | None, typer.Option(help="Draw the paths into this file.")] = None,
+    graph: GraphOption = None,
+    observed: ObservedOption = "all",
+    as_json: JsonOption = False,
+) -> None:
+    """Explain a triple: its strongest paths, counterfactual evidence, and what is left without them."""
+    opened = Run.open(run)
+    explanation = explainer_for(opened, graph, observed).explain(
+        head, relation, tail, top, asked=asked, weighting=weighting, layers=layers
+    )
+    if html is not None:
+        write_page(explanation, html)
+    if png is not None:
+        draw_paths(explanation, png)
+    if as_json:
+        typer.echo(json.dumps(explanation.to_json(), indent=2, ensure_ascii=False))
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    print_explanation(console, explanation)
+    for path in (html, png):
+        if path is not None:
+            console.print(f"Written to {path}.", style="dim", markup=False)
+
+
+def explainer_for(run: Run, graph: Path | None = None, observed: Observed = "all") -> Explainer:
+    """Explains what a run predicts on everything that was given, on train alone, or on another graph."""
+    bound = run.observe(graph, observed)
+    space = partial(
+        find_space,
+        run.folder.file("space.safetensors"),
+        run.data.entities,
+        bound.graph,
+        bound.entities,
+        run.settings.space,
+    )
+    remove: Remove = "pair" if run.settings.training.remove == "pair" else "triple"
+    return Explainer(bound, remove, space, run.settings.matching.candidates)
+
+
+def print_explanation(console: Console, explanation: Explanation) -> None:
+    """The answer, its paths, the counterfactual and the deletion check, for people."""
+    for line in answer_sentences(explanation):
+        console.print(line, style="bold", markup=False)
+    if explanation.paths:
+        console.print(_path_table(explanation))
+    parts = (missing_path_sentences, counterfactual_sentences, deletion_sentences)
+    for part in parts:
+        for line in part(explanation):
+            console.print(line, markup=False)
+
+
+def _path_table(explanation: Explanation) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("")
+    table.add_column("weight", justify="right")
+    table.add_column("path" if explanation.counterfactual is None else "path (each edge with its T^F/T^CF)")
+    for number, path in enumerate(explanation.paths, start=1):
+        table.add_row(str(number), f"{path.weight:+.4f}", _marked(path))
+    return table
+
+
+def _marked(path: NamedPath) -> str:
+    """A path on one line; treatments are dim."""
+    parts = [escape(path.edges[0].head.name)]
+    for edge in path.edges:
+        parts.append(f"[cyan]{escape(edge.arrow)}[/] {escape(edge.tail.name)}")
+        if edge.factual_treatment is not None:
+            parts[-1] += f" [dim]{int(edge.factual_treatment)}/{int(bool(edge.counterfactual_treatment))}[/]"
+    return " ".join(parts)

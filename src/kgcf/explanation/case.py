@@ -1,0 +1,133 @@
+"""One triple under examination: what is hidden from it, its treatment, its plan, its logit, its edges' importance."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.hidden import HiddenTriples, hide_nothing, hide_pairs, hide_triples
+from kgcf.explanation.importance import Importance, weigh_edges
+from kgcf.explanation.lattice import Lattice
+from kgcf.explanation.paths import (
+    LIMIT,
+    FoundPaths,
+    Layers,
+    Path,
+    RandomPaths,
+    Weighting,
+    find_best_paths,
+    find_shortest_paths,
+)
+from kgcf.prediction.observed import ObservedGraph
+from kgcf.propagation.plan import Plan
+from kgcf.training.batches import Remove
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """The question (head, relation, ?) and one answer to it; a relation ≥ R asks for the head of r − R."""
+
+    observed: ObservedGraph = field(repr=False)
+    head: int
+    relation: int
+    tail: int
+    known: bool  # whether the observed graph has the triple; then it is hidden
+    hidden: HiddenTriples = field(repr=False)  # of one query
+    treated: bool | None  # T^F, the hidden triples taken out; None: the model has no treatment
+    plan: Plan = field(repr=False)
+    importance: Importance
+    layers: Layers = "own"  # which importance of an edge a path counts
+
+    @property
+    def triple(self) -> tuple[int, int, int]:
+        """(h, r, t) with r < R."""
+        count = self.observed.graph.relation_count
+        if self.relation < count:
+            return self.head, self.relation, self.tail
+        return self.tail, self.relation - count, self.head
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """The walks from head to tail."""
+        return Lattice.of(self.plan)
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """[M] what every edge of the lattice counts: its importance in its own layer, or in all layers together.
+
+        A path of l edges takes its i-th edge in layer i. But the head speaks in every layer and states are carried
+        on, so the model may take the same steps later: the sum over all layers is how the logit answers, to
+        first order, to the weight of the edge.
+        """
+        return self.importance.values if self.layers == "own" else self.lattice.over_layers(self.importance.values)
+
+    @cached_property
+    def random_paths(self) -> RandomPaths:
+        """Draws simple paths from head to tail."""
+        return RandomPaths(self.lattice, self.values)
+
+    def best_paths(self, top: int, weighting: Weighting = "mean", limit: int = LIMIT) -> FoundPaths:
+        """The paths that carry the prediction."""
+        return find_best_paths(self.lattice, self.values, top, weighting, limit)
+
+    def shortest_paths(self, top: int) -> tuple[Path, ...]:
+        """The shortest paths, a control."""
+        return find_shortest_paths(self.lattice, self.values, top)
+
+    def logits_under(self, treatments: Sequence[bool]) -> list[float]:
+        """The logits under other treatments: the paths say the same, only the decoder hears another T."""
+        with torch.no_grad():
+            evidence = self.observed.model.encode(self.plan)
+            return [float(self.observed.model.decode(evidence, torch.tensor([[t]]))[0, 0]) for t in treatments]
+
+    def logits_without(self, removals: Sequence[NDArray[np.integer]]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """[Q] logits after removing sets of triples, and whether a path is left; T stays what it was.
+
+        Messages, degrees and contexts are those of the graph without the triples.
+        """
+        count = len(removals)
+        hidden = _hide_more(self.hidden.triples, removals)
+        heads, relations = np.full(count, self.head), np.full(count, self.relation)
+        plan = self.observed.planner.plan(heads, relations, np.full((count, 1), self.tail), hidden)
+        with torch.no_grad():
+            evidence = self.observed.model.encode(plan)
+            logits = self.observed.model.decode(evidence, _treatment_tensor(self.treated, count))
+        return logits[:, 0].double().numpy(), evidence.reached[:, 0].numpy()
+
+
+def open_case(
+    observed: ObservedGraph, head: int, relation: int, tail: int, remove: Remove, layers: Layers = "own"
+) -> Case:
+    """Examine a triple; where the graph has it, it is hidden first by the run's rule, or it would explain itself."""
+    known = bool(observed.graph.contains([[head, relation, tail]])[0])
+    hidden = hide_for_explanation(observed.graph, head, relation, tail, remove)
+    heads, relations, candidates = np.array([head]), np.array([relation]), np.array([[tail]])
+    treated = None
+    if observed.treatment is not None:
+        treated = bool(observed.treatment.treated(heads, relations, candidates, hidden)[0, 0])
+    plan = observed.planner.plan(heads, relations, candidates, hidden)
+    importance = weigh_edges(observed.model, plan, _treatment_tensor(treated, 1))
+    return Case(observed, head, relation, tail, known, hidden, treated, plan, importance, layers)
+
+
+def hide_for_explanation(graph: KnowledgeGraph, head: int, relation: int, tail: int, remove: Remove) -> HiddenTriples:
+    """What the explanation of a triple must not see: nothing where it is not in the graph, else itself or its pair."""
+    if not graph.contains([[head, relation, tail]])[0]:
+        return hide_nothing(1)
+    return hide_pairs(graph, [head], [[tail]]) if remove == "pair" else hide_triples(graph, [head], [relation], [tail])
+
+
+def _treatment_tensor(treated: bool | None, count: int) -> Tensor | None:
+    return None if treated is None else torch.full((count, 1), treated)
+
+
+def _hide_more(hidden: NDArray[np.int32], removals: Sequence[NDArray[np.integer]]) -> HiddenTriples:
+    """One query per removal, each hiding what the case hides and the triples removed."""
+    sets = [np.union1d(hidden, removed).astype(np.int32) for removed in removals]
+    offsets = np.concatenate([[0], np.cumsum([len(s) for s in sets])]).astype(np.int64)
+    return HiddenTriples(offsets, np.concatenate([np.zeros(0, np.int32), *sets]))

@@ -1,0 +1,107 @@
+"""An explanation with names instead of numbers: what people read and programs parse."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from kgcf.explanation.deletion import Removed
+from kgcf.explanation.paths import Layers, Weighting
+
+FORMAT = 1  # of the JSON
+Asked = Literal["tail", "head"]
+
+
+@dataclass(frozen=True)
+class Named:
+    """An entity or relation: its label in the data, and the name that people read."""
+
+    label: str
+    name: str
+
+
+@dataclass(frozen=True)
+class NamedEdge:
+    """One edge as the path travels it; `inverse`: the triple itself is (tail, relation, head)."""
+
+    head: Named
+    relation: Named
+    inverse: bool
+    tail: Named
+    importance: float
+    factual_treatment: bool | None = None  # T^F under the edge's own relation; None: not asked for
+    counterfactual_treatment: bool | None = None
+
+    @property
+    def arrow(self) -> str:
+        """`—relation→`, or `←relation—` for an edge that is travelled against its direction."""
+        return f"←{self.relation.name}—" if self.inverse else f"—{self.relation.name}→"
+
+
+@dataclass(frozen=True)
+class NamedPath:
+    """A path from the entity asked about to the answer."""
+
+    weight: float
+    edges: tuple[NamedEdge, ...]
+
+    def __str__(self) -> str:
+        return " ".join([self.edges[0].head.name, *(f"{edge.arrow} {edge.tail.name}" for edge in self.edges)])
+
+
+@dataclass(frozen=True)
+class NamedSubstitute:
+    """The nearest pair with the other treatment: would (head, relation, tail) be known there?"""
+
+    head: Named
+    tail: Named
+    distance: float
+    known: bool
+
+
+@dataclass(frozen=True)
+class NamedEvidence:
+    """Counterfactual evidence, see `CounterfactualEvidence`."""
+
+    treatment: str  # how entities are labelled: core_number, …
+    factual_treatment: bool
+    counterfactual_treatment: bool
+    factual_probability: float
+    counterfactual_probability: float
+    individual_effect: float  # p(T = 1) − p(T = 0)
+    substitute: NamedSubstitute | None
+
+
+@dataclass(frozen=True)
+class NamedDeletion:
+    """What removing the edges of a path does to the score."""
+
+    removed: Removed
+    path: NamedPath
+    logit: float
+    probability: float
+    drop: float  # of the logit
+    reached: bool
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a triple is predicted, or is not."""
+
+    head: Named
+    relation: Named
+    tail: Named
+    asked: Asked  # which end was the question; paths run from the other end
+    known: bool  # in the observed graph, and hidden for the explanation
+    hidden: int  # triples hidden
+    logit: float
+    probability: float
+    reached: bool  # whether any path leads from one end to the other
+    weighting: Weighting  # a path weighs the mean or the sum of its edges
+    layers: Layers  # an edge counts in the layer of its step, or in all layers
+    paths: tuple[NamedPath, ...]
+    bound: float | None  # None: exactly the best paths; else the search stopped, and a missed path weighs at most this
+    counterfactual: NamedEvidence | None  # None: the model has no treatment
+    deletion: tuple[NamedDeletion, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for programs."""
+        return {"format": FORMAT, **asdict(self)}

@@ -1,0 +1,49 @@
+"""How much every edge in every layer matters: the gradient of the logit with respect to per-layer edge weights."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kgcf.model import KGCF, Evidence
+from kgcf.propagation.plan import Plan
+from kgcf.propagation.scores import candidate_contexts
+from kgcf.propagation.sparse import propagate
+
+
+@dataclass(frozen=True, eq=False)
+class Importance:
+    """The logit of one candidate and its derivative by the weight of each of the M messages of the plan."""
+
+    logit: float
+    reached: bool  # whether any path of at most L visible edges leads to the candidate
+    values: NDArray[np.float64] = field(repr=False)  # [M] layers 1 … L one after another, each in the plan's order
+
+
+def weigh_edges(model: KGCF, plan: Plan, treated: Tensor | None) -> Importance:
+    """∂ logit / ∂ w_l(e) at w = 1 for a plan of one query with one candidate; `treated` [1, 1] as in `KGCF.decode`.
+
+    Only the plan's own messages are differentiated: every other edge of the graph has derivative 0.
+    """
+    assert plan.rows is not None, "explanations are about chosen candidates, not about a ranking"
+    assert plan.rows.shape == (1, 1), "one explanation, one query, one candidate"
+    dtype = model.encoder.query.weight.dtype
+    weights = [torch.ones(len(step.sources), dtype=dtype, requires_grad=True) for step in plan.layers[1:]]
+    evidence = encode_weighted(model, plan, weights)
+    logit = model.decode(evidence, treated)[0, 0]
+    reached = bool(evidence.reached[0, 0])
+    if not reached:
+        return Importance(float(logit.detach()), False, np.zeros(sum(map(len, weights))))
+    found = torch.autograd.grad(logit, weights, allow_unused=True)  # a layer without edges is not used
+    parts = [np.zeros(len(w)) if g is None else g.double().numpy() for w, g in zip(weights, found, strict=True)]
+    return Importance(float(logit.detach()), True, np.concatenate(parts))
+
+
+def encode_weighted(model: KGCF, plan: Plan, weights: Sequence[Tensor] | None) -> Evidence:
+    """`KGCF.encode` with one weight per message: [M_l] for every layer l = 1 … L."""
+    found = propagate(model.encoder, plan, weights)
+    context = candidate_contexts(model.decoder, plan, found.queries)
+    return Evidence(found.of_candidates(), found.queries, found.reached, context)

@@ -1,0 +1,108 @@
+"""An explanation in sentences."""
+
+from collections.abc import Iterator
+
+from kgcf.explanation.explanation import Explanation, NamedDeletion, NamedEvidence, NamedPath
+
+_REMOVED = {
+    "top": "the strongest path",
+    "random": "a random path of the same length",
+    "shortest": "the shortest path",
+}
+
+
+def sentences(explanation: Explanation) -> list[str]:
+    """The whole explanation for people, a sentence or a path a line."""
+    return [
+        *answer_sentences(explanation),
+        *path_sentences(explanation),
+        *counterfactual_sentences(explanation),
+        *deletion_sentences(explanation),
+    ]
+
+
+def answer_sentences(explanation: Explanation) -> Iterator[str]:
+    """The triple, how likely the model finds it, and what was hidden."""
+    e = explanation
+    question = f"{e.head.name} —{e.relation.name}→ {e.tail.name}"
+    asked = f"asked for the {e.asked}"
+    yield f"{question}: probability {e.probability:.3f} (logit {e.logit:.3f}, {asked})."
+    if e.known:
+        also = f", with {e.hidden - 1} other link{'s' * (e.hidden > 2)} of the two" if e.hidden > 1 else ""
+        yield f"The observed graph has this triple; it was hidden before asking{also}."
+
+
+def path_sentences(explanation: Explanation) -> Iterator[str]:
+    """The paths, strongest first, and what is missing."""
+    for number, path in enumerate(explanation.paths, start=1):
+        yield f"{number}. {path.weight:+.4f}  {path_line(path)}"
+    yield from missing_path_sentences(explanation)
+
+
+def missing_path_sentences(explanation: Explanation) -> Iterator[str]:
+    """Why there is no path, or how heavy a path can be that was missed."""
+    if explanation.head == explanation.tail:
+        yield "Head and tail are the same entity, so there is no path to show between them."
+    elif not explanation.paths:
+        yield "No path leads from one to the other: the model has no evidence besides what it knows of their relations."
+    if explanation.bound is not None:
+        yield f"The search stopped early; a path that it missed weighs at most {explanation.bound:.4f}."
+
+
+def path_line(path: NamedPath) -> str:
+    """A path on one line, each edge with its treatments where they are known."""
+    parts = [path.edges[0].head.name]
+    for edge in path.edges:
+        treatments = ""
+        if edge.factual_treatment is not None and edge.counterfactual_treatment is not None:
+            treatments = f" (T {int(edge.factual_treatment)}, T^CF {int(edge.counterfactual_treatment)})"
+        parts.append(f"{edge.arrow} {edge.tail.name}{treatments}")
+    return " ".join(parts)
+
+
+def counterfactual_sentences(explanation: Explanation) -> Iterator[str]:
+    """T^F, the substitute, p^CF and the effect; or that there is none."""
+    evidence = explanation.counterfactual
+    if evidence is None:
+        yield "This model has no treatment, so there is no counterfactual evidence."
+        return
+    yield _treatment_sentence(explanation, evidence)
+    found = evidence.substitute
+    if found is None:
+        yield "No pair has the other treatment under this relation, so there is no counterfactual."
+    else:
+        outcome = "is known as well" if found.known else "is not known"
+        yield (
+            f"The nearest pair with the other treatment is {found.head.name} and {found.tail.name} (distance "
+            f"{found.distance:.3f}); {found.head.name} —{explanation.relation.name}→ {found.tail.name} {outcome}."
+        )
+        yield (
+            f"Under the other treatment the probability would be {evidence.counterfactual_probability:.3f} "
+            f"instead of {evidence.factual_probability:.3f}."
+        )
+    yield f"Being treated changes the probability by {evidence.individual_effect:+.3f} (ITE)."
+
+
+def _treatment_sentence(explanation: Explanation, evidence: NamedEvidence) -> str:
+    pair = f"{explanation.head.name} and {explanation.tail.name}"
+    verb = "share" if evidence.factual_treatment else "do not share"
+    kind = evidence.treatment.replace("_", " ")
+    return f"{pair} {verb} a label ({kind}) under {explanation.relation.name}: T = {int(evidence.factual_treatment)}."
+
+
+def deletion_sentences(explanation: Explanation) -> Iterator[str]:
+    """What happens without the path, and without the controls."""
+    for deletion in explanation.deletion:
+        yield deletion_sentence(explanation, deletion)
+    if explanation.deletion and all(found.removed != "random" for found in explanation.deletion):
+        yield "No random path of the same length was met, so that control is missing."
+
+
+def deletion_sentence(explanation: Explanation, deletion: NamedDeletion) -> str:
+    """One removal."""
+    left = "" if deletion.reached else "; no path is left"
+    moved = f"falls by {deletion.drop:.3f}" if deletion.drop >= 0 else f"rises by {-deletion.drop:.3f}"
+    return (
+        f"Without {_REMOVED[deletion.removed]} the logit {moved} "
+        f"(probability {explanation.probability:.3f} → {deletion.probability:.3f}{left})."
+    )

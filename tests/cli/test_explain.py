@@ -1,0 +1,94 @@
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from kgcf.cli.explain import explain_command
+from kgcf.errors import SettingsError, UnknownNameError
+from kgcf.pipeline import fit
+from tests.training.tiny import TINY, dataset
+
+app = typer.Typer()
+app.command("explain")(explain_command)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "tiny"
+    fit(dataset(), folder, changes=[*TINY, "training.epochs=1", "training.threads=1", "space.walks=2"])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plain_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "plain"
+    fit(dataset(), folder, preset="nbfnet", changes=[*TINY, "training.epochs=1", "training.threads=1"])
+    return folder
+
+
+def explain(*arguments: str | Path) -> Result:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def a_triple() -> list[str]:
+    data = dataset()
+    h, r, t = data.test.queries[0].tolist()
+    return [str(h), data.relations.label(r), str(t)]
+
+
+def test_text_json_page_and_picture(run: Path, tmp_path: Path) -> None:
+    text = explain(run, *a_triple(), "--html", tmp_path / "page.html", "--png", tmp_path / "paths.png").stdout
+    assert "it was hidden before asking" in text  # everything that was given is observed
+    assert "Being treated changes the probability by" in text
+    assert "Without the strongest path the logit" in text
+    found = json.loads(explain(run, *a_triple(), "--json").stdout)
+    assert f"probability {found['probability']:.3f}" in text
+    for path in found["paths"]:
+        assert path["edges"][0]["head"]["label"] == a_triple()[0]
+        assert path["edges"][-1]["tail"]["label"] == a_triple()[2]
+    assert "cytoscape" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert (tmp_path / "paths.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_options_reach_the_explanation(run: Path) -> None:
+    everything = json.loads(explain(run, *a_triple(), "--json").stdout)
+    train = json.loads(explain(run, *a_triple(), "--json", "--observed", "train").stdout)
+    assert everything["known"]
+    assert not train["known"]
+    one = json.loads(explain(run, *a_triple(), "--json", "--top", "1", "--weighting", "sum").stdout)
+    assert len(one["paths"]) == 1
+    assert one["weighting"] == "sum"
+    summed = json.loads(explain(run, *a_triple(), "--json", "--layers", "all").stdout)
+    assert summed["layers"] == "all"
+    assert [path["weight"] for path in summed["paths"]] != [path["weight"] for path in one["paths"]]
+    head = json.loads(explain(run, *a_triple(), "--json", "--asked", "head").stdout)
+    assert head["asked"] == "head"
+    assert head["paths"][0]["edges"][0]["head"]["label"] == a_triple()[2]
+
+
+def test_another_graph_with_new_entities(run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "new.tsv"
+    file.write_text("Ada\tparent\tBob\nBob\tparent\tCal\nBob\tfriend\tDee\nAda\tfriend\tDee\n", encoding="utf-8")
+    found = json.loads(explain(run, "Ada", "grandparent", "Cal", "--json", "--graph", file).stdout)
+    names = [[edge["tail"]["name"] for edge in path["edges"]] for path in found["paths"]]
+    assert ["Bob", "Cal"] in names
+    assert found["counterfactual"] is not None
+
+
+def test_a_model_without_treatment(plain_run: Path) -> None:
+    assert "This model has no treatment" in explain(plain_run, *a_triple()).stdout
+    assert json.loads(explain(plain_run, *a_triple(), "--json").stdout)["counterfactual"] is None
+
+
+def test_mistakes_are_sentences(run: Path, tmp_path: Path) -> None:
+    head, _, tail = a_triple()
+    with pytest.raises(UnknownNameError, match="There is no relation called 'granparent'. Did you mean 'grandparent'"):
+        explain(run, head, "granparent", tail)
+    with pytest.raises(SettingsError, match=".png"):
+        explain(run, *a_triple(), "--png", tmp_path / "paths.svg")
+    assert explain(run, *a_triple(), "--top", "0").exit_code == 2

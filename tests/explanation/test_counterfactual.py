@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+
+from kgcf.counterfactual import Candidates, match_pairs
+from kgcf.data.graph import KnowledgeGraph
+from kgcf.embedding import EntitySpace, SpaceSettings
+from kgcf.explanation.case import open_case
+from kgcf.explanation.counterfactual import Matching, find_edge_treatments, find_evidence
+from kgcf.prediction.answers import sigmoid
+from kgcf.treatment import TreatmentSettings, assign_treatment
+from tests.propagation.random_graphs import random_graph
+
+from .test_case import observe
+
+
+def a_space(graph: KnowledgeGraph, seed: int = 0) -> EntitySpace:
+    vectors = np.random.default_rng(seed).normal(size=(graph.entity_count, 4)).astype(np.float32)
+    return EntitySpace(vectors, SpaceSettings(), graph.fingerprint)
+
+
+@pytest.mark.parametrize("candidates", ["observed", "all"])
+def test_evidence_is_that_of_a_graph_without_the_triple(candidates: Candidates) -> None:
+    treatments, matched = set(), 0
+    for seed in range(3):
+        graph = random_graph(seed, entity_count=12, triple_count=30)
+        observed, space = observe(graph), a_space(graph)
+        for h, r, t in graph.triples[:10].tolist():
+            case = open_case(observed, h, r, t, "triple")
+            found = find_evidence(case, Matching(space, candidates))
+            smaller = graph.without([[h, r, t]])
+            fresh = assign_treatment(smaller, TreatmentSettings())
+            assert found.factual_treatment == fresh.treated_triples(np.array([[h, r, t]]))[0] == case.treated
+            table = match_pairs([[h, r, t]], graph, space, observed.treatment, candidates, True)  # type: ignore[arg-type]
+            treatments.add((found.factual_treatment, found.counterfactual_treatment))
+            assert found.counterfactual_treatment == table.counterfactual_treatments[0]
+            if found.substitute is None:
+                assert not table.matched[0]
+                assert found.counterfactual_probability == found.factual_probability
+                continue
+            matched += 1
+            pair = found.substitute
+            assert [pair.head, pair.tail] == table.substitutes[0].tolist()
+            assert pair.distance == table.distances[0]
+            assert pair.known == graph.contains([[pair.head, r, pair.tail]])[0]
+            assert found.counterfactual_treatment != found.factual_treatment
+    assert {(False, True), (True, False)} <= treatments
+    assert matched > 10
+
+
+def test_probabilities_follow_the_treatment() -> None:
+    graph = random_graph(0, entity_count=12, triple_count=30)
+    observed, space = observe(graph), a_space(graph)
+    for h, r, t in graph.triples[:8].tolist():
+        case = open_case(observed, h, r, t, "triple")
+        found = find_evidence(case, Matching(space, "all"))
+        p = [sigmoid(logit) for logit in case.logits_under([False, True])]
+        assert found.factual_probability == pytest.approx(sigmoid(case.importance.logit), abs=1e-12)
+        assert found.factual_probability == p[found.factual_treatment]
+        assert found.counterfactual_probability == p[found.counterfactual_treatment]
+        assert found.individual_effect == p[1] - p[0]
+
+
+def test_hidden_pairs_are_hidden_from_the_treatment_too() -> None:
+    """(0, r, 1) and (1, r, 0): hiding the pair takes both out of A_r, hiding the triple leaves the undirected edge."""
+    graph = KnowledgeGraph.build([[0, 0, 1], [1, 0, 0], [2, 0, 3], [3, 0, 4], [0, 1, 2], [1, 1, 3]], 5, 2)
+    observed, matching = observe(graph), Matching(a_space(graph), "all")
+    alone = find_evidence(open_case(observed, 0, 0, 1, "triple"), matching)
+    pair = find_evidence(open_case(observed, 0, 0, 1, "pair"), matching)
+    assert alone.factual_treatment
+    assert not pair.factual_treatment
+    assert pair.substitute is not None
+    assert {pair.substitute.head, pair.substitute.tail} <= {2, 3, 4}
+
+
+def test_a_question_for_the_head_has_the_same_substitute() -> None:
+    graph = random_graph(0, entity_count=12, triple_count=30)
+    observed, matching = observe(graph), Matching(a_space(graph), "observed")
+    h, r, t = graph.triples[2].tolist()
+    tail = find_evidence(open_case(observed, h, r, t, "triple"), matching)
+    head = find_evidence(open_case(observed, t, r + graph.relation_count, h, "triple"), matching)
+    assert tail.substitute == head.substitute
+    assert tail.factual_probability != head.factual_probability
+
+
+def test_every_path_edge_has_its_own_treatments() -> None:
+    graph = random_graph(0, entity_count=12, triple_count=30)
+    observed, space = observe(graph), a_space(graph)
+    case = open_case(observed, 0, 0, 3, "triple")
+    paths = case.best_paths(8).paths
+    found = find_edge_treatments(case, Matching(space, "observed"), paths)
+    assert set(found) == {(e.head, e.relation, e.tail) for path in paths for e in path.edges}
+    assert observed.treatment is not None
+    for path in paths:
+        for edge in path.edges:
+            triple = graph.triples[[edge.triple]]
+            table = match_pairs(triple, graph, space, observed.treatment)
+            own = found[edge.head, edge.relation, edge.tail]
+            assert own.factual == table.factual_treatments[0]
+            assert own.counterfactual == table.counterfactual_treatments[0]
+    assert find_edge_treatments(case, Matching(space, "observed"), ()) == {}

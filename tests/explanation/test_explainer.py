@@ -1,0 +1,112 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.vocabulary import Vocabulary
+from kgcf.embedding import EntitySpace
+from kgcf.errors import UnknownNameError
+from kgcf.explanation.explainer import Explainer
+from kgcf.explanation.explanation import Explanation
+from kgcf.explanation.sentences import path_line, sentences
+from kgcf.prediction.observed import ObservedGraph
+
+from .test_case import observe
+from .test_counterfactual import a_space
+
+TRIPLES = [[0, 0, 1], [1, 0, 2], [3, 0, 2], [3, 0, 4], [4, 0, 5], [5, 0, 3], [0, 1, 2], [2, 1, 4], [1, 1, 5], [6, 1, 7]]
+ENTITIES = ["Ann", "Bea", "Cyd", "Dan", "Eva", "Fay", "Gil", "Hal"]
+
+
+def people(treatment: bool = True) -> Explainer:
+    graph = KnowledgeGraph.build(TRIPLES, 8, 2)
+    plain = observe(graph, treatment=treatment)
+    names = Vocabulary([f"e{i}" for i in range(8)], {f"e{i}": name for i, name in enumerate(ENTITIES)})
+    observed = ObservedGraph(plain.model, graph, names, Vocabulary(["knows", "likes"]), plain.treatment)
+
+    def space() -> EntitySpace:
+        assert treatment, "a model without treatment needs no space"
+        return a_space(graph)
+
+    return Explainer(observed, "triple", space)
+
+
+def test_names_in_names_out() -> None:
+    found = people().explain("Ann", "likes", "e2", top=3)
+    assert (found.head.name, found.relation.name, found.tail.label) == ("Ann", "likes", "e2")
+    assert found.known
+    assert found.hidden == 1
+    assert 1 <= len(found.paths) <= 3
+    assert found.paths[0].edges[0].head.name == "Ann"
+    assert found.paths[0].edges[-1].tail.name == "Cyd"
+    assert found.counterfactual is not None
+    assert [deletion.removed for deletion in found.deletion] == ["top", "random", "shortest"]
+    with pytest.raises(UnknownNameError, match="Ann"):
+        people().explain("Anne", "likes", "Cyd")
+
+
+def test_inverse_edges_are_shown_as_arrows_to_the_left() -> None:
+    found = people().explain("Ann", "likes", "Dan", top=50)
+    shown = {str(path) for path in found.paths}
+    assert "Ann —knows→ Bea —knows→ Cyd ←knows— Dan" in shown
+    for path in found.paths:
+        for edge in path.edges:
+            ends = (edge.tail, edge.head) if edge.inverse else (edge.head, edge.tail)
+            triple = [
+                ENTITIES.index(ends[0].name),
+                ["knows", "likes"].index(edge.relation.name),
+                ENTITIES.index(ends[1].name),
+            ]
+            assert triple in TRIPLES
+
+
+def test_a_question_for_the_head_runs_from_the_tail() -> None:
+    found = people().explain("Ann", "likes", "Cyd", asked="head")
+    assert (found.head.name, found.tail.name, found.asked) == ("Ann", "Cyd", "head")
+    assert found.paths[0].edges[0].head.name == "Cyd"
+    assert found.paths[0].edges[-1].tail.name == "Ann"
+
+
+def test_sentences_say_what_the_json_says() -> None:
+    found = people().explain("Ann", "likes", "Cyd")
+    text = "\n".join(sentences(found))
+    assert f"probability {found.probability:.3f}" in text
+    assert "it was hidden before asking" in text
+    assert found.counterfactual is not None
+    assert f"T = {int(found.counterfactual.factual_treatment)}." in text
+    assert f"{found.counterfactual.individual_effect:+.3f} (ITE)" in text
+    for path in found.paths:
+        assert path_line(path) in text
+        assert all(edge.factual_treatment is not None for edge in path.edges)
+    assert "Without the strongest path" in text
+    assert "Without a random path of the same length" in text
+
+
+def test_json_is_plain() -> None:
+    found = people().explain("Ann", "likes", "Cyd")
+    plain = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert plain["paths"][0]["edges"][0]["head"] == {"label": "e0", "name": "Ann"}
+    assert plain["paths"][0]["weight"] == found.paths[0].weight
+    assert plain["format"] == 1
+
+
+def test_a_model_without_treatment_says_so() -> None:
+    found = people(treatment=False).explain("Ann", "likes", "Cyd")
+    assert found.counterfactual is None
+    assert found.paths[0].edges[0].factual_treatment is None
+    assert "This model has no treatment, so there is no counterfactual evidence." in sentences(found)
+    assert found.deletion
+
+
+@pytest.mark.parametrize(("tail", "said"), [("Hal", "No path leads"), ("Ann", "the same entity")])
+def test_without_paths_there_is_an_answer_and_no_deletion(tail: str, said: str) -> None:
+    found = people().explain("Ann", "likes", tail)
+    assert found.paths == ()
+    assert found.deletion == ()
+    assert any(said in line for line in sentences(found))
+
+
+def test_a_search_that_stopped_early_is_said_to_have() -> None:
+    found: Explanation = replace(people().explain("Ann", "likes", "Cyd"), bound=0.25)
+    assert "The search stopped early; a path that it missed weighs at most 0.2500." in sentences(found)
