@@ -4,9 +4,9 @@ import pytest
 from kgcf.counterfactual import Candidates, match_pairs
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.embedding import EntitySpace, SpaceSettings
+from kgcf.evaluation.curves import sigmoid
 from kgcf.explanation.case import open_case
 from kgcf.explanation.counterfactual import Matching, find_edge_treatments, find_evidence
-from kgcf.prediction.answers import sigmoid
 from kgcf.treatment import TreatmentSettings, assign_treatment
 from tests.propagation.random_graphs import random_graph
 

@@ -78,7 +78,7 @@ def test_best_paths_equal_all_paths_sorted(seed: int, averaged: bool) -> None:
         np.testing.assert_allclose([path.weight for path in few.paths], expected[:3], atol=1e-10)
         assert not few.truncated
         compared += len(every)
-    assert compared > 100
+    assert compared > 50
 
 
 def test_best_paths_with_arbitrary_weights_and_many_ties() -> None:

@@ -11,6 +11,7 @@ from kgcf.cli.counterfactuals import counterfactuals
 from kgcf.cli.datasets import datasets_app
 from kgcf.cli.demo import demo
 from kgcf.cli.evaluate import evaluate_command
+from kgcf.cli.explain import explain_command
 from kgcf.cli.predict import predict_command
 from kgcf.cli.train import resume_command, train_command
 from kgcf.cli.tune import tune_command
@@ -29,6 +30,7 @@ app.command("resume")(resume_command)
 app.command("evaluate")(evaluate_command)
 app.command("predict")(predict_command)
 app.command("complete")(complete_command)
+app.command("explain")(explain_command)
 app.command("counterfactuals")(counterfactuals)
 app.command("tune")(tune_command)
 app.command("demo")(demo)

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from kgcf.counterfactual import Candidates, CounterfactualTable, match_pairs
 from kgcf.embedding import EntitySpace
+from kgcf.evaluation.curves import sigmoid
 from kgcf.explanation.case import Case
 from kgcf.explanation.paths import Path
-from kgcf.prediction.answers import sigmoid
 from kgcf.treatment import Treatment, assign_treatment
 
 Probability = Callable[[float], float]  # of a logit

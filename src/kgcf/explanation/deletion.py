@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from kgcf.evaluation.curves import sigmoid
 from kgcf.explanation.case import Case
 from kgcf.explanation.counterfactual import Probability
 from kgcf.explanation.paths import Path
-from kgcf.prediction.answers import sigmoid
 from kgcf.progress import Advance, silent
 
 Removed = Literal["top", "random", "shortest"]

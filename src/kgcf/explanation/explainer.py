@@ -7,6 +7,7 @@ import numpy as np
 
 from kgcf.counterfactual import Candidates
 from kgcf.embedding import EntitySpace
+from kgcf.evaluation.curves import sigmoid
 from kgcf.explanation.case import Case, open_case
 from kgcf.explanation.counterfactual import (
     CounterfactualEvidence,
@@ -28,7 +29,6 @@ from kgcf.explanation.explanation import (
     NamedSubstitute,
 )
 from kgcf.explanation.paths import Layers, Path, PathEdge, Weighting
-from kgcf.prediction.answers import sigmoid
 from kgcf.prediction.observed import ObservedGraph
 from kgcf.training.batches import Remove
 
