@@ -16,7 +16,6 @@ from kgcf.cli.train import RunArgument
 from kgcf.explanation.explainer import Explainer
 from kgcf.explanation.explanation import Explanation, NamedPath
 from kgcf.explanation.page import write_page
-from kgcf.explanation.picture import draw_paths
 from kgcf.explanation.sentences import (
     answer_sentences,
     counterfactual_sentences,
@@ -57,6 +56,8 @@ def explain_command(
     if html is not None:
         write_page(explanation, html)
     if png is not None:
+        from kgcf.explanation.picture import draw_paths  # matplotlib is slow to import, and seldom needed
+
         draw_paths(explanation, png)
     if as_json:
         typer.echo(json.dumps(explanation.to_json(), indent=2, ensure_ascii=False))
