@@ -16,8 +16,8 @@ from kgcf.pipeline import Surroundings, fit
 from kgcf.run import Run
 from kgcf.runs import RunFolder
 
-_QUESTIONS = (("Mexico", "speaks"), ("Portugal", "uses currency"), ("Austria", "borders"))  # with answers kept back
-_SAME = ("encoder.layers=4", "training.budget=12000", "training.schedule=cosine", "training.validate_triples=200")
+_QUESTIONS = (("Mexico", "speaks"), ("Portugal", "uses currency"), ("Brazil", "is in region"))  # with answers kept back
+_SAME = ("encoder.layers=4", "training.budget=24000", "training.schedule=cosine", "training.validate_triples=200")
 
 
 def demo() -> None:
@@ -31,7 +31,7 @@ def demo() -> None:
     frequency = evaluate(FrequencyScorer(data.graph), data, model="frequency")
     results = {"frequency (floor)": frequency}
     with tempfile.TemporaryDirectory(prefix="kgcf-demo-") as scratch:
-        console.print("\n[bold]Plain NBFNet[/], 12,000 training questions")
+        console.print("\n[bold]Plain NBFNet[/], 24,000 training questions")
         results["NBFNet"] = _train(data, "nbfnet", Path(scratch) / "nbfnet")[1]
         console.print("\n[bold]KGCF[/], the same with treatment and counterfactual losses")
         run, results["KGCF"] = _train(data, "default", Path(scratch) / "kgcf")
