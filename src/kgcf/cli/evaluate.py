@@ -45,18 +45,20 @@ def evaluate_command(
     other = graph if is_run else target
     data = None if other is None else open_data(other, names, header, split_seed, allow_inverse_leak, quiet=as_json)
     calibration: CalibrationRecord | None = None
-    with showing("ranking", 0) as advance:
-        if is_run:
-            run = Run.open(target)
+    run = Run.open(target) if is_run else None
+    asked = data or (run.data if run is not None else None)
+    assert asked is not None
+    count = len(getattr(asked, split))
+    with showing("ranking", 2 * (count if limit is None else min(limit, count))) as advance:
+        if run is not None:
             save = graph is None and split == "test" and limit is None
             result = run.evaluate(split, limit=limit, seed=seed, data=data, save=save, advance=advance)
             relations = run.data.relations
             calibration = run.calibration if save else None
         else:
-            assert data is not None
-            scorer = FrequencyScorer(getattr(data, split).observed)
-            result = evaluate(scorer, data, split, model="frequency", limit=limit, seed=seed, advance=advance)
-            relations = data.relations
+            scorer = FrequencyScorer(getattr(asked, split).observed)
+            result = evaluate(scorer, asked, split, model="frequency", limit=limit, seed=seed, advance=advance)
+            relations = asked.relations
     _show(result, relations, details, output, as_json)
     if calibration is not None and not as_json:
         show_calibration(calibration)
