@@ -55,3 +55,13 @@ class KGCF(nn.Module):
         reached = evidence.reached if self.decoder.variant == "unreached" else None
         logits: Tensor = self.decoder(evidence.states, q, treated, evidence.context, reached)
         return logits
+
+    def decode_unreached(self, evidence: Evidence, treated: Tensor | None) -> Tensor:
+        """[B, K] logits by the head of the unreached, for every candidate, as if no path had led to it.
+
+        That head learns from all answers, or it would see none: a query with an unreached answer has no
+        evidence. The query vectors belong to the paths and are not moved by it.
+        """
+        assert evidence.context is not None
+        q = evidence.queries.detach().unsqueeze(1)  # [B, 1, D]
+        return self.decoder.background(q, treated, evidence.context)

@@ -10,7 +10,7 @@ import torch.distributed as dist
 from kgcf.data.dataset import Dataset
 from kgcf.training.batches import make_batch, stream
 from kgcf.training.distributed import World
-from kgcf.training.step import GradientComputer, Sums
+from kgcf.training.step import TERMS, GradientComputer, Sums
 from kgcf.training.substitutes import Substitutes
 from kgcf.treatment import TreatmentSettings, assign_treatment
 from tests.training.tiny import dataset, model, step_context
@@ -36,7 +36,7 @@ def work(rank: int, folder: str) -> None:
     world.share(total)
     world.share(apart)
     flat = torch.cat([g.reshape(-1) for g in total.gradients + apart.gradients])
-    counts = [total.queries, total.unreached, apart.queries, *(total.terms | apart.terms).values()]
+    counts = [total.queries, total.unreached, apart.queries, *((total.terms | apart.terms)[name] for name in TERMS)]
     np.savez(f"{folder}/{rank}.npz", flat=flat.numpy(), counts=np.array(counts))
     gathered = world.gather(np.full(2 + rank, rank))
     assert [part.tolist() for part in gathered] == [[0, 0], [1, 1, 1]]
@@ -53,7 +53,7 @@ def test_shared_gradients_equal_the_joint_batch(tmp_path: Path) -> None:
         assert process.exitcode == 0
     total, apart = joint(dataset(), 0, 1)
     expected = torch.cat([g.reshape(-1) for g in total.gradients + apart.gradients]).numpy()
-    counts = [total.queries, total.unreached, apart.queries, *(total.terms | apart.terms).values()]
+    counts = [total.queries, total.unreached, apart.queries, *((total.terms | apart.terms)[name] for name in TERMS)]
     for rank in range(2):
         found = np.load(tmp_path / f"{rank}.npz")
         assert np.allclose(found["flat"], expected, atol=1e-10)

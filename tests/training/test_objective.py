@@ -25,6 +25,20 @@ def test_query_losses_by_hand(temperature: float) -> None:
         assert value == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("temperature", [0.0, 0.5])
+def test_negatives_that_do_not_count_are_as_if_absent(temperature: float) -> None:
+    logits = torch.tensor([[1.0, -0.5, 2.0, 0.3], [0.2, 0.1, -3.0, 1.5]], dtype=torch.double, requires_grad=True)
+    counted = torch.tensor([[True, False, True], [False, False, False]])
+    found = query_losses(logits, torch.ones(2), temperature, counted)
+    assert float(found[0].detach()) == pytest.approx(
+        float(query_losses(logits[:1, [0, 1, 3]], torch.ones(1), temperature).detach())
+    )
+    assert float(found[1].detach()) == pytest.approx(bce(0.2, 1.0))
+    (gradient,) = torch.autograd.grad(found.sum(), [logits])
+    assert gradient[0, 2] == 0
+    assert not gradient[1, 1:].any()
+
+
 def test_weights_are_not_differentiated() -> None:
     logits = torch.tensor([[0.0, 1.0, 2.0]], dtype=torch.double, requires_grad=True)
     (gradient,) = torch.autograd.grad(query_losses(logits, torch.ones(1), 1.0).sum(), [logits])

@@ -29,7 +29,7 @@ def dense_logits(net: KGCF, graph: KnowledgeGraph, batch: Batch) -> torch.Tensor
     return score_densely(net.decoder, result).gather(1, torch.from_numpy(batch.candidates))
 
 
-@pytest.mark.parametrize("context", CONTEXTS)
+@pytest.mark.parametrize("context", ["none", "decoder", "layers"])
 def test_without_treatment_it_is_nbfnet(context: str) -> None:
     graph = family(np.random.default_rng(0))
     net, batch = model(3, context=context), make(graph)
@@ -37,6 +37,46 @@ def test_without_treatment_it_is_nbfnet(context: str) -> None:
     loss = query_losses(dense_logits(net, graph, batch), torch.ones(len(batch)), 1.0).sum()
     expected = torch.autograd.grad(loss, list(net.parameters()), allow_unused=True)
     assert sums.terms["factual"] == pytest.approx(float(loss.detach()), rel=1e-10)
+    for (name, parameter), found, wanted in zip(net.named_parameters(), sums.gradients, expected, strict=True):
+        reference = torch.zeros_like(parameter) if wanted is None else wanted
+        assert torch.allclose(found, reference, atol=1e-10), name
+
+
+def dense_background(net: KGCF, graph: KnowledgeGraph, batch: Batch) -> torch.Tensor:
+    """[B, K] logits by the head of the unreached, from histograms counted edge by edge; q is not differentiated."""
+    rows = []
+    for b in range(len(batch)):
+        counts = torch.zeros(graph.entity_count, 6, dtype=torch.double)
+        for h, r, t in everything(batch.hidden, b, graph).triples.tolist():
+            counts[h, r] += 1
+            counts[t, r + 3] += 1
+        k = counts / counts.sum(dim=1, keepdim=True).clamp(min=1)
+        q = net.encoder.query.weight[batch.relations[b]].detach()
+        projected = net.decoder.project_context(k[torch.from_numpy(batch.candidates[b])])
+        rows.append(net.decoder.background(q, None, projected))
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize("skip", [True, False])
+def test_reached_and_unreached_learn_apart(skip: bool) -> None:
+    """Paths learn from reached negatives, the head of the unreached from every answer and every negative."""
+    graph = family(np.random.default_rng(7))
+    net, batch = model(3, context="unreached"), make(graph, 90)
+    sums, _ = GradientComputer(step_context(net, graph, skip_unreached=skip), 2).compute(batch)
+    plan = Planner(graph, 2).plan(batch.heads, batch.relations, batch.candidates, batch.hidden)
+    reached = net.encode(plan).reached
+    assert 0 < int(reached[:, 1:].sum()) < reached[:, 1:].numel(), "the batch must have both kinds of negatives"
+    assert bool((~reached[:, 0]).any()), "and an unreached answer"
+    losses = []
+    for logits, seen in zip(dense_logits(net, graph, batch), reached, strict=True):
+        chosen = torch.cat([logits[:1], logits[1:][seen[1:]]]).unsqueeze(0)
+        if seen[0] or not skip:
+            losses.append(query_losses(chosen, torch.ones(1), 1.0)[0])
+    factual = torch.stack(losses).sum()
+    context = query_losses(dense_background(net, graph, batch), torch.ones(len(batch)), 1.0).sum()
+    assert sums.terms["factual"] == pytest.approx(float(factual.detach()), rel=1e-10)
+    assert sums.terms["context"] == pytest.approx(float(context.detach()), rel=1e-10)
+    expected = torch.autograd.grad(factual + context, list(net.parameters()), allow_unused=True)
     for (name, parameter), found, wanted in zip(net.named_parameters(), sums.gradients, expected, strict=True):
         reference = torch.zeros_like(parameter) if wanted is None else wanted
         assert torch.allclose(found, reference, atol=1e-10), name

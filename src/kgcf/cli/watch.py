@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from kgcf.runs import RunFolder
 from kgcf.training.loop import Listener
 
-_TERMS = ("factual", "counterfactual", "discrepancy")
+_TERMS = ("factual", "counterfactual", "context", "discrepancy")
 
 
 class Watcher(Listener):

@@ -19,6 +19,7 @@ from kgcf.training.settings import TrainingSettings
 from kgcf.training.step import GradientComputer, StepContext, Sums
 
 Validate = Callable[[], float]
+PER_QUERY = ("factual", "counterfactual", "context")
 
 
 class TrainingError(KgcfError):
@@ -159,7 +160,7 @@ class Trainer:
         sums = self._progress.running
         queries, seconds = max(sums.get("queries", 0), 1), max(sums.get("seconds", 0.0), 1e-9)
         asked = sums.get("queries", 0) + sums.get("unreached", 0) + sums.get("impossible", 0)
-        means: dict[str, float] = {term: sums[term] / queries for term in ("factual", "counterfactual") if term in sums}
+        means: dict[str, float] = {term: sums[term] / queries for term in PER_QUERY if term in sums}
         if "discrepancy" in sums:
             means["discrepancy"] = sums["discrepancy"] / max(sums.get("compared", 0), 1)
         means |= {name: sums.get(name, 0.0) for name in ("queries", "unreached", "impossible", "seconds")}

@@ -32,18 +32,21 @@ class ObjectiveSettings(BaseModel):
     )
 
 
-def query_losses(logits: Tensor, targets: Tensor, temperature: float) -> Tensor:
+def query_losses(logits: Tensor, targets: Tensor, temperature: float, counted: Tensor | None = None) -> Tensor:
     """[B] −log p(answer) − Σ_i w_i log(1 − p(negative i)), with the answer first in the logits [B, 1 + K].
 
     `targets` [B] is 1 where the answer counts as true and 0 where it counts as false (then it contributes
     −log(1 − p)). The weights are softmax(logit / temperature), not differentiated; 1/K at temperature 0.
+    Negatives outside `counted` [B, K] weigh nothing; a query without any has the answer's term alone.
     """
     answer, negatives = logits[:, 0], logits[:, 1:]
     first = functional.binary_cross_entropy_with_logits(answer, targets.to(answer.dtype), reduction="none")
-    if temperature > 0:
-        weights = torch.softmax(negatives.detach() / temperature, dim=1)
+    sharpness = negatives.detach() / temperature if temperature > 0 else torch.zeros_like(negatives)
+    if counted is None:
+        weights = torch.softmax(sharpness, dim=1)
     else:
-        weights = torch.full_like(negatives, 1 / negatives.shape[1])
+        lowest = torch.finfo(negatives.dtype).min
+        weights = torch.softmax(sharpness.masked_fill(~counted, lowest), dim=1) * counted
     return first + (weights * functional.softplus(negatives)).sum(dim=1)
 
 

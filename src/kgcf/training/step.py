@@ -18,9 +18,7 @@ from kgcf.training.objective import ObjectiveSettings, query_losses
 from kgcf.training.substitutes import Substitutes, discrepancy_loss, pick_pairs
 
 TreatedAt = Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], HiddenTriples | None], NDArray[np.bool_]]
-
-
-TERMS = ("factual", "counterfactual", "discrepancy")
+TERMS = ("factual", "counterfactual", "context", "discrepancy")
 
 
 @dataclass
@@ -114,10 +112,9 @@ def _part(context: StepContext, planner: Planner, batch: Batch) -> Sums:
         evidence = context.model.encode(plan)
         keep = evidence.reached[:, 0] if context.skip_unreached else torch.ones(len(plan), dtype=torch.bool)
         total.unreached += int((~keep).sum())
-        if not bool(keep.any()):
-            continue
         losses = _losses(context, batch, rows, evidence, keep)
         loss = losses["factual"] + context.objective.alpha * losses.get("counterfactual", torch.zeros(()))
+        loss = loss + losses.get("context", torch.zeros(()))
         found = torch.autograd.grad(loss, parameters, allow_unused=True)
         gradients = [torch.zeros_like(p) if g is None else g for p, g in zip(parameters, found, strict=True)]
         terms = {name: float(value.detach()) for name, value in losses.items()}
@@ -128,19 +125,27 @@ def _part(context: StepContext, planner: Planner, batch: Batch) -> Sums:
 def _losses(
     context: StepContext, batch: Batch, rows: NDArray[np.int64], evidence: Evidence, keep: Tensor
 ) -> dict[str, Tensor]:
-    """The loss terms summed over the queries to keep."""
+    """The loss terms summed over the queries to keep; that of the unreached's head over all.
+
+    Ranking never compares a reached candidate with an unreached one where these have a head of their own,
+    so the reached then learn from reached negatives alone.
+    """
     model, objective = context.model, context.objective
     treated = None if context.treated is None else _treatments(context, batch, rows)
     ones = torch.ones(len(rows))
     temperature = objective.temperature
-    losses = {"factual": query_losses(model.decode(evidence, treated), ones, temperature)[keep].sum()}
+    apart = model.decoder.unreached is not None
+    counted = evidence.reached[:, 1:] if apart else None
+    losses = {"factual": query_losses(model.decode(evidence, treated), ones, temperature, counted)[keep].sum()}
+    if apart:
+        losses["context"] = query_losses(model.decode_unreached(evidence, treated), ones, temperature).sum()
     if context.substitutes is not None and treated is not None and objective.alpha > 0:
         found = context.substitutes
         flipped = torch.from_numpy(found.flipped[batch.triples[rows]])  # [B]
         outcomes = torch.from_numpy(found.outcomes[batch.triples[rows]])
         logits = model.decode(evidence, treated ^ flipped.unsqueeze(1))
         targets = ones if objective.cf_target == "printed" else outcomes
-        losses["counterfactual"] = query_losses(logits, targets, temperature)[keep].sum()
+        losses["counterfactual"] = query_losses(logits, targets, temperature, counted)[keep].sum()
     return losses
 
 
