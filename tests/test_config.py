@@ -53,6 +53,7 @@ def test_changes_and_files_come_last(tmp_path: Path) -> None:
     assert (settings.training.epochs, settings.training.batch_size, settings.training.budget) == (3, 64, None)
     assert settings.objective.disc == "mean"
     assert settings.encoder.dependent
+    assert configure(changes=["encoder.context=none"]).encoder.context == "none"
 
 
 @pytest.mark.parametrize(

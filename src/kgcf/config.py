@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -131,13 +131,20 @@ def _parse_change(change: str) -> Values:
     section, dot, name = key.strip().partition(".")
     if not (sign and dot and name):
         raise SettingsError(f"'{change}' should be section.key=value, for example training.batch_size=64.")
-    if text.strip().lower() == "none":
+    if text.strip().lower() == "none" and _may_be_unset(section, name):
         return {section: {name: None}}
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text.strip()
     return {section: {name: value}}
+
+
+def _may_be_unset(section: str, name: str) -> bool:
+    """Whether `none` means that a setting has no value; elsewhere it is a word like others."""
+    model = Settings.model_fields[section].annotation if section in Settings.model_fields else None
+    field = model.model_fields.get(name) if isinstance(model, type) and issubclass(model, BaseModel) else None
+    return field is not None and type(None) in get_args(field.annotation)
 
 
 def _toml(value: object) -> str | None:

@@ -11,6 +11,7 @@ from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hidden import hide_pairs, hide_triples
 from kgcf.model import KGCF
 from kgcf.propagation.plan import Planner
+from kgcf.propagation.sparse import propagate
 from kgcf.training.batches import Batch, Remove
 from kgcf.training.objective import Discrepancy, discrepancy
 
@@ -52,6 +53,7 @@ def pick_pairs(batch: Batch, found: Substitutes | None, most: int | Literal["all
 
 def discrepancy_loss(model: KGCF, planner: Planner, pairs: Batch, kind: Discrepancy) -> Tensor:
     """L_disc between x_L of the positives and x_L of their substitutes."""
-    states = model.encode(planner.plan(pairs.heads, pairs.relations, pairs.candidates, pairs.hidden)).states[:, 0]
+    plan = planner.plan(pairs.heads, pairs.relations, pairs.candidates, pairs.hidden)
+    states = propagate(model.encoder, plan).of_candidates()[:, 0]  # [B, 1, D] → [B, D]; no context is needed
     half = len(pairs) // 2
     return discrepancy(states[:half], states[half:], kind)
