@@ -101,7 +101,7 @@ def test_the_plot_is_a_picture(tmp_path: Path, name: str, begin: bytes, method: 
 
 
 def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"must end in \.png or \.svg"):
+    with pytest.raises(SettingsError, match=r"end the name in \.png or \.svg"):
         plot_reliability(report(), "platt", tmp_path / "plot.doc")
 
 

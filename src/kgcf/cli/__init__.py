@@ -6,6 +6,7 @@ import typer
 from rich.console import Console
 
 from kgcf import __version__
+from kgcf.cli.compare import compare_command
 from kgcf.cli.complete import complete_command
 from kgcf.cli.counterfactuals import counterfactuals
 from kgcf.cli.datasets import datasets_app
@@ -28,6 +29,7 @@ app.add_typer(datasets_app, name="datasets")
 app.command("train")(train_command)
 app.command("resume")(resume_command)
 app.command("evaluate")(evaluate_command)
+app.command("compare")(compare_command)
 app.command("predict")(predict_command)
 app.command("complete")(complete_command)
 app.command("explain")(explain_command)

@@ -7,13 +7,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from kgcf.counterfactual.diagnostics import QUANTILES, Diagnostics, RelationDiagnostics
-from kgcf.storage import replacing
+from kgcf.pictures import save_picture
 
 COLOURS = {"full": "#b23a48", "left out": "#2a6f97", "negatives": "#9aa5b1", "placebo": "#c9a227"}
 
 
 def plot_diagnostics(diagnostics: Diagnostics, path: Path, relations: int = 15) -> None:
-    """Write the figure as PNG, SVG or PDF, by the ending of the path; the most frequent relations are shown."""
+    """Write the figure as PNG or SVG, by the ending of the path; the most frequent relations are shown."""
     figure = Figure(figsize=(12, 8.5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(2, 2)
@@ -23,8 +23,7 @@ def plot_diagnostics(diagnostics: Diagnostics, path: Path, relations: int = 15) 
     _plot_outcomes(axes[1, 0], shown)
     _plot_effects(axes[1, 1], shown)
     figure.suptitle(f"{diagnostics.name}: {diagnostics.method}, candidates {diagnostics.candidates}")
-    with replacing(path) as temporary:
-        figure.savefig(temporary, format=path.suffix.lstrip(".") or "png", dpi=120)
+    save_picture(figure, path)
 
 
 def _plot_shares(axes: Axes, diagnostics: Diagnostics) -> None:

@@ -3,18 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
 from kgcf.data.statistics import DatasetFacts
-from kgcf.errors import SettingsError
-from kgcf.storage import replacing
+from kgcf.pictures import check_picture, save_picture
 
 TRAIN_COLOUR, TEST_COLOUR = "#4477aa", "#ee6677"
 NAMED_RELATIONS = 30  # up to here every relation has a bar and its name
@@ -25,14 +21,8 @@ Shares = NDArray[np.float64]
 
 def draw_relations(facts: DatasetFacts, path: Path) -> None:
     """Draw the share of every relation among the triples of train and test, by falling share in train."""
-    kind = path.suffix.lower()
-    if kind not in (".png", ".svg"):
-        raise SettingsError(f"{path} does not say which picture to draw: end the name in .png or .svg.")
-    figure = relation_figure(facts)
-    canvas = FigureCanvasSVG(figure) if kind == ".svg" else FigureCanvasAgg(figure)
-    with mpl.rc_context({"svg.hashsalt": "kgcf"}), replacing(path) as temporary:
-        metadata = {"Date": None} if kind == ".svg" else {"Software": "kgcf"}
-        canvas.print_figure(temporary, format=kind[1:], dpi=150, metadata=metadata)
+    check_picture(path)
+    save_picture(relation_figure(facts), path)
 
 
 def relation_figure(facts: DatasetFacts) -> Figure:

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from kgcf.errors import SettingsError
 from kgcf.evaluation.calibration import CalibrationReport
-from kgcf.storage import replacing
+from kgcf.pictures import check_picture, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PLOT_FORMATS = (".png", ".svg")
 _COLOURS = {"sigmoid": "#b0482a", "platt": "#1f6f8b", "isotonic": "#3d7d3a"}
 
 
@@ -32,9 +30,7 @@ def calibration_table(reports: Sequence[tuple[str, str, CalibrationReport]]) -> 
 
 def plot_reliability(report: CalibrationReport, method: str, path: Path) -> None:
     """Draw said against true, before and after, as PNG or SVG; circles have the area of the bins' answers."""
-    if path.suffix not in PLOT_FORMATS:
-        raise SettingsError(f"Cannot draw {path}: its name must end in {' or '.join(PLOT_FORMATS)}.")
-    import matplotlib as mpl
+    check_picture(path)
     from matplotlib.figure import Figure
 
     shown = ["sigmoid"] if method == "sigmoid" else ["sigmoid", method]
@@ -43,9 +39,7 @@ def plot_reliability(report: CalibrationReport, method: str, path: Path) -> None
         _draw(figure.add_subplot(1, len(shown), place), report, name, "before" if name == "sigmoid" else "after")
     facts = f"{report.split}: {report.answers:,} answers to {report.questions:,} questions"
     figure.suptitle(f"{facts}, base rate {report.base_rate:.3f}", fontsize=9)
-    kind = path.suffix.removeprefix(".")
-    with mpl.rc_context({"svg.hashsalt": "kgcf"}), replacing(path) as temporary:
-        figure.savefig(temporary, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+    save_picture(figure, path)
 
 
 def _draw(axes: "Axes", report: CalibrationReport, name: str, when: str) -> None:

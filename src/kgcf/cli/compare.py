@@ -1,0 +1,63 @@
+"""`kgcf compare RUN …`: runs beside each other, and their learning curves as a picture."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from kgcf.comparison import RunRecord, read_record
+from kgcf.pictures import check_picture
+
+
+def compare_command(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, finished or not.")],
+    plot: Annotated[Path | None, typer.Option(help="Draw validation MRR by epoch: a .png or .svg file.")] = None,
+) -> None:
+    """Compare runs: settings that matter, best validation, test figures, time."""
+    if plot is not None:
+        check_picture(plot)
+    records = [read_record(path) for path in runs]
+    Console().print(_table(records))
+    if plot is not None:
+        from kgcf.learning_curves import draw_learning  # matplotlib is slow to import, and seldom needed
+
+        draw_learning(records, plot)
+        Console(highlight=False, soft_wrap=True).print(f"The picture is in {plot}.")
+
+
+def _table(records: list[RunRecord]) -> Table:
+    """One column for each run, one row for each thing that can be compared."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("")
+    for record in records:
+        table.add_column(record.name, justify="right", overflow="fold")
+    columns = [_column(record) for record in records]
+    for title in columns[0]:
+        table.add_row(title, *(column[title] for column in columns))
+    table.caption = "All MRR, MR and H@k: filtered, both sides, realistic ties."
+    table.caption_justify = "left"
+    return table
+
+
+def _column(record: RunRecord) -> dict[str, str]:
+    settings, best, test = record.settings, record.best, record.test
+    return {
+        "dataset": record.dataset,
+        "preset": record.preset,
+        "layers, width": f"{settings.encoder.layers}, {settings.encoder.width}",
+        "context": settings.encoder.context,
+        "treatment": settings.treatment.method if settings.decoder.treatment else "none",
+        "α, β": f"{settings.objective.alpha:g}, {settings.objective.beta:g}",
+        "seed": str(settings.training.seed),
+        "epochs done": f"{len(record.epochs)} of {settings.training.epochs}",
+        "minutes": f"{record.minutes:.1f}",
+        "best validation MRR": "" if best is None else f"{best[1]:.4f}",
+        "  in epoch": "" if best is None else f"{best[0]:.0f}",
+        "test MRR": f"{test['mrr']:.4f}" if test else "",
+        "  MR": f"{test['mr']:,.1f}" if test else "",
+        "  H@1": f"{test['hits@1']:.4f}" if test else "",
+        "  H@3": f"{test['hits@3']:.4f}" if test else "",
+        "  H@10": f"{test['hits@10']:.4f}" if test else "",
+    }
