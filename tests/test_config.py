@@ -59,7 +59,6 @@ def test_changes_and_files_come_last(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("objective.near=33", "near negatives are among the 32 negatives"),
         ("training.epoch=3", "no setting 'training.epoch'. Did you mean 'epochs'.*Choices: epochs, batch_size"),
         ("trainign.epochs=3", "no setting 'trainign'.*Choices: encoder, decoder"),
         ("training.epochs=0", "training.epochs cannot be 0"),

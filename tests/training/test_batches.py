@@ -9,12 +9,11 @@ from kgcf.training.batches import choose_removal, epoch_order, make_batch, strea
 from tests.oracles import random_graph
 
 
-@pytest.mark.parametrize("near", [0, 2, 4])
 @pytest.mark.parametrize("remove", ["triple", "pair"])
-def test_questions_answers_and_hidden_sets(remove: str, near: int) -> None:
+def test_questions_answers_and_hidden_sets(remove: str) -> None:
     graph = random_graph(np.random.default_rng(0))
     triples = np.arange(9)
-    batch = make_batch(graph, triples, 4, "pair" if remove == "pair" else "triple", stream(0, 0, 0), near)
+    batch = make_batch(graph, triples, 4, "pair" if remove == "pair" else "triple", stream(0, 0, 0))
     assert batch.turned.tolist() == [False] * 5 + [True] * 4
     for b, e in enumerate(batch.triples.tolist()):
         h, r, t = graph.triples[e].tolist()

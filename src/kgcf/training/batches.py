@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hidden import HiddenTriples, hide_pairs, hide_triples
-from kgcf.training.negatives import draw_near_negatives, draw_negatives
+from kgcf.training.negatives import draw_negatives
 
 Remove = Literal["triple", "pair"]
-LONGEST_WALK = 4  # edges of the walks that lead to near negatives
 LINKED_SHARE = 0.01  # of validation pairs that train links: below it, `auto` hides pairs
 
 
@@ -43,23 +42,14 @@ class Batch:
 
 
 def make_batch(
-    graph: KnowledgeGraph,
-    triples: NDArray[np.int64],
-    negatives: int,
-    remove: Remove,
-    generator: np.random.Generator,
-    near: int = 0,
+    graph: KnowledgeGraph, triples: NDArray[np.int64], negatives: int, remove: Remove, generator: np.random.Generator
 ) -> Batch:
-    """Ask for the tails of the first half and the heads of the second, each against strict negatives, some `near`."""
+    """Ask for the tails of the first half and the heads of the second, each against strict negatives."""
     turned = np.arange(len(triples)) >= (len(triples) + 1) // 2
     head, relation, tail = graph.triples[triples].astype(np.int64).T
     heads, answers = np.where(turned, tail, head), np.where(turned, head, tail)
     relations = relation + turned * graph.relation_count
     drawn, possible = draw_negatives(graph, heads, relations, negatives, generator)
-    if near:
-        drawn[:, :near] = draw_near_negatives(
-            graph, heads, relations, answers, drawn[:, :near], LONGEST_WALK, generator
-        )
     candidates = np.concatenate([answers[:, None], drawn], axis=1)[possible]
     heads, relations, answers = heads[possible], relations[possible], answers[possible]
     if remove == "pair":

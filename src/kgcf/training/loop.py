@@ -109,8 +109,7 @@ class Trainer:
         joined: list[tuple[Sums, Sums]] = []
         for index, triples in enumerate(batches):
             generator = stream(self.settings.seed, progress.epoch, progress.step, index)
-            objective = context.objective
-            batch = make_batch(context.graph, triples, objective.negatives, context.remove, generator, objective.near)
+            batch = make_batch(context.graph, triples, context.objective.negatives, context.remove, generator)
             gives = (progress.steps + index) % world.size == world.rank
             joined.append(computer.compute(batch, world.rank, world.size, gives))
         (total, apart), *others = joined

@@ -1,8 +1,4 @@
-"""Strict negatives: entities that are no known tail of the query, drawn uniformly or near the head.
-
-Ranking goes wrong among entities a few hops from the head, which a uniform draw from a large graph hardly ever
-meets. So a share of the negatives may be the ends of short random walks.
-"""
+"""Strict negatives: entities that are no known tail of the query, each with the same probability."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,57 +48,4 @@ def _at_free_places(
                 else:
                     high = middle
             found[b, k] = places[b, k] + low
-    return found
-
-
-def draw_near_negatives(
-    graph: KnowledgeGraph,
-    heads: NDArray[np.int64],
-    relations: NDArray[np.int64],
-    answers: NDArray[np.int64],
-    uniform: NDArray[np.int64],
-    longest: int,
-    generator: np.random.Generator,
-) -> NDArray[np.int64]:
-    """[B, K] ends of random walks of 1 … `longest` edges from the heads, each length as likely.
-
-    Where a walk ends in a known tail, the draw stays `uniform` [B, K]. No walk uses a link between head and
-    answer: what is hidden from the query must not choose its negatives.
-    """
-    begin, end = graph.tail_ranges(heads, relations)
-    lengths = generator.integers(1, longest + 1, uniform.shape)
-    steps = generator.random((*uniform.shape, longest))
-    return _walk(graph.offsets, graph.edge_tails, heads, answers, begin, end, lengths, steps, uniform)
-
-
-@kernel
-def _walk(
-    offsets: NDArray[np.int64],
-    tails: NDArray[np.int32],
-    heads: NDArray[np.int64],
-    answers: NDArray[np.int64],
-    begin: NDArray[np.int64],
-    end: NDArray[np.int64],
-    lengths: NDArray[np.int64],
-    steps: NDArray[np.float64],
-    uniform: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Walk edge by edge; a step along a forbidden link is not taken."""
-    found = uniform.copy()
-    for b in range(len(heads)):
-        known = tails[begin[b] : end[b]]  # ascending
-        for k in range(uniform.shape[1]):
-            here = heads[b]
-            for i in range(lengths[b, k]):
-                degree = offsets[here + 1] - offsets[here]
-                if degree == 0:
-                    break
-                there = np.int64(tails[offsets[here] + np.int64(steps[b, k, i] * degree)])
-                forth = here == heads[b] and there == answers[b]
-                back = here == answers[b] and there == heads[b]
-                if not (forth or back):
-                    here = there
-            place = np.searchsorted(known, here)
-            if place == len(known) or known[place] != here:
-                found[b, k] = here
     return found

@@ -4,7 +4,7 @@ import math
 from typing import Annotated, Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 from torch.nn import functional
 
@@ -18,9 +18,6 @@ class ObjectiveSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     negatives: int = Field(default=32, ge=1, description="Strict negatives of every query.")
-    near: int = Field(
-        default=0, ge=0, description="How many of the negatives are ends of short walks from the head; others: uniform."
-    )
     temperature: float = Field(
         default=1.0, ge=0, description="Of the self-adversarial weights of negatives; 0: all weigh 1/n."
     )
@@ -33,14 +30,6 @@ class ObjectiveSettings(BaseModel):
     disc_pairs: Annotated[int, Field(ge=1)] | Literal["all"] = Field(
         default=8, description="Matched positives per batch whose substitutes are propagated for L_disc, or all."
     )
-
-    @field_validator("near")
-    @classmethod
-    def _among_the_negatives(cls, near: int, info: ValidationInfo) -> int:
-        negatives = info.data.get("negatives", near)
-        if near > negatives:
-            raise ValueError(f"near negatives are among the {negatives} negatives, so there cannot be more of them")
-        return near
 
 
 def query_losses(logits: Tensor, targets: Tensor, temperature: float, counted: Tensor | None = None) -> Tensor:
