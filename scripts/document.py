@@ -2,8 +2,10 @@
 
 Documents mark a session with a fence ```console; every line that begins with `$ ` is a command, the
 lines after it are its output. `python scripts/document.py` runs the commands and rewrites the output;
-`--check` compares instead, and fails with a difference. Words must agree to the letter; a fence
-```console varying (results that depend on the machine) must agree up to its numbers.
+`--check` compares instead, and fails with a difference. Words must agree to the letter. In a fence
+```console varying numbers may differ (times, results that depend on the machine); in a fence ```console learned
+a trained model speaks, and may say something else on another machine: there every command must print as many
+lines as documented, beginning with the same one up to its numbers.
 """
 
 import argparse
@@ -20,10 +22,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("README.md", "docs/*.md")
-_FENCE = re.compile(r"^```console(?P<varying> varying)?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^```console(?: (?P<kind>varying|learned))?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _SECONDS = re.compile(r"\b\d+(\.\d+)? ?(ms|s|seconds|minutes)\b")
 _NUMBER = re.compile(r"-?\d[\d.,]*")
-_RUNNABLE = ("kgcf ", "cat ", "head ", "ls ")
+_RUNNABLE = ("kgcf ", "cat ", "head ", "ls ", "printf ")
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Session:
     start: int
     end: int
     body: str
-    varying: bool
+    kind: str  # "": to the letter; "varying": up to numbers; "learned": first lines and their count
 
     def commands(self) -> list[str]:
         """The commands, in order."""
@@ -44,7 +46,7 @@ class Session:
 def sessions(document: Path) -> Iterator[Session]:
     """The sessions of a document whose commands we can run."""
     for match in _FENCE.finditer(document.read_text(encoding="utf-8")):
-        session = Session(document, match.start("body"), match.end("body"), match["body"], bool(match["varying"]))
+        session = Session(document, match.start("body"), match.end("body"), match["body"], match["kind"] or "")
         if all(command.startswith(_RUNNABLE) for command in session.commands()):
             yield session
 
@@ -68,8 +70,20 @@ def run(session: Session, folder: Path) -> str:
 
 def agrees(session: Session, fresh: str) -> bool:
     """Whether the documented output is current."""
-    mask = _NUMBER if session.varying else _SECONDS
+    if session.kind == "learned":
+        return _outline(session.body) == _outline(fresh)
+    mask = _NUMBER if session.kind == "varying" else _SECONDS
     return _masked(mask, session.body) == _masked(mask, fresh)
+
+
+def _outline(text: str) -> list[tuple[str, str, int]]:
+    """(command, first line of its output up to numbers, number of lines) of every command."""
+    parts = re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]
+    found = []
+    for part in parts:
+        command, *lines = part.splitlines()
+        found.append((command, _masked(_NUMBER, lines[0]) if lines else "", len(lines)))
+    return found
 
 
 def _masked(pattern: re.Pattern[str], text: str) -> str:
