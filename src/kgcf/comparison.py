@@ -18,7 +18,7 @@ class RunRecord:
     dataset: str
     preset: str
     settings: Settings
-    epochs: list[dict[str, float]]  # of the log: losses, validation MRR, seconds
+    epochs: list[dict[str, float]]  # losses, validation MRR, seconds
     test: dict[str, float]  # empty where the run was not evaluated on test
 
     @property
@@ -38,21 +38,28 @@ class RunRecord:
 
 
 def read_record(path: Path) -> RunRecord:
-    """Read one run, finished or not; the log tells how far it came."""
+    """Read one run, finished or not."""
     folder = RunFolder(path)
     folder.check()
     facts = folder.facts()
-    log = folder.file("log.jsonl")
-    lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
-    by_epoch = {entry["epoch"]: entry for entry in map(json.loads, lines)}  # a resumed run may repeat one
     return RunRecord(
         name=path.name,
         dataset=str(facts["dataset"]),
         preset=str(facts["preset"]),
         settings=folder.settings(),
-        epochs=[by_epoch[epoch] for epoch in sorted(by_epoch)],
+        epochs=_epochs(folder, facts.get("history")),
         test=_test_figures(folder.file("results.json")),
     )
+
+
+def _epochs(folder: RunFolder, history: object) -> list[dict[str, float]]:
+    """The history of a finished run; what the log has so far of another, where a resumed epoch may occur twice."""
+    if isinstance(history, dict):
+        return list(history["epochs"])
+    log = folder.file("log.jsonl")
+    lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
+    by_epoch = {entry["epoch"]: entry for entry in map(json.loads, lines)}
+    return [by_epoch[epoch] for epoch in sorted(by_epoch)]
 
 
 def _test_figures(path: Path) -> dict[str, float]:

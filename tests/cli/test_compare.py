@@ -1,15 +1,18 @@
 """`kgcf compare`: what it prints is what the run folders say."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kgcf.comparison import read_record
+from kgcf.config import configure
 from kgcf.errors import SettingsError
 from kgcf.learning_curves import draw_learning, learning_figure
 from kgcf.pipeline import fit
+from kgcf.runs import RunFolder
 from tests.cli.test_bad_input import kgcf
 from tests.training.tiny import TINY, dataset
 
@@ -19,33 +22,25 @@ CHANGES = (*TINY, "objective.negatives=4", "training.threads=1")
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("compared")
-    paths = []
-    for preset in ("nbfnet", "default"):
-        run = fit(dataset(), folder / preset, preset=preset, changes=CHANGES)
-        history = run.folder.facts()["history"]
-        assert isinstance(history, dict)
-        for entry in history["epochs"]:
-            run.folder.log(entry)
-        paths.append(folder / preset)
-    fit(dataset(), folder / "tested", preset="nbfnet", changes=CHANGES).evaluate("test", save=True)
-    return [*paths, folder / "tested"]
+    fit(dataset(), folder / "nbfnet", preset="nbfnet", changes=CHANGES)
+    fit(dataset(), folder / "default", changes=CHANGES).evaluate("test", save=True)
+    return [folder / "nbfnet", folder / "default"]
 
 
 def test_records_are_what_the_folders_say(runs: list[Path]) -> None:
-    first = read_record(runs[0])
-    lines = [json.loads(line) for line in (runs[0] / "log.jsonl").read_text().splitlines()]
-    assert first.validation == [(line["epoch"], line["validation_mrr"]) for line in lines]
-    assert first.best == max(first.validation, key=lambda point: point[1])
+    first, second = map(read_record, runs)
+    history = json.loads((runs[0] / "data.json").read_text())["history"]
+    assert first.validation == [(entry["epoch"], entry["validation_mrr"]) for entry in history["epochs"]]
+    assert len(first.validation) == 2
+    assert first.best == (history["best_epoch"], history["best_validation_mrr"])
     assert (first.preset, first.dataset, first.test) == ("nbfnet", "tiny", {})
-    tested = read_record(runs[2])
-    assert tested.test["mrr"] == json.loads((runs[2] / "results.json").read_text())["mrr"]
-    assert tested.best is None, "nobody listened to this training, so it has no log"
+    assert second.test["mrr"] == json.loads((runs[1] / "results.json").read_text())["mrr"]
 
 
 def test_the_command_prints_and_draws(runs: list[Path], tmp_path: Path) -> None:
-    done = kgcf("compare", *runs[:2], "--plot", tmp_path / "curves.svg")
+    done = kgcf("compare", *runs, "--plot", tmp_path / "curves.svg")
     assert done.returncode == 0, done.stderr
-    for path in runs[:2]:
+    for path in runs:
         best = read_record(path).best
         assert best is not None
         assert f"{best[1]:.4f}" in done.stdout
@@ -56,19 +51,21 @@ def test_the_command_prints_and_draws(runs: list[Path], tmp_path: Path) -> None:
 
 
 def test_curves_are_the_records(runs: list[Path], tmp_path: Path) -> None:
-    records = [read_record(path) for path in runs[:2]]
+    records = [read_record(path) for path in runs]
     axes = learning_figure(records).axes[0]
     points = [np.stack([np.asarray(line.get_xdata()), np.asarray(line.get_ydata())], axis=1) for line in axes.lines]
     curves = [line for line in points if len(line) > 1]
     for record, curve in zip(records, curves, strict=True):
         assert np.array_equal(curve, np.array(record.validation))
-    with pytest.raises(SettingsError, match="tested: no epoch was validated"):
-        draw_learning([read_record(runs[2])], tmp_path / "none.png")
+    with pytest.raises(SettingsError, match="nbfnet: no epoch was validated"):
+        draw_learning([replace(records[0], epochs=[])], tmp_path / "none.png")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_resumed_run_counts_an_epoch_once(runs: list[Path]) -> None:
-    log = runs[0] / "log.jsonl"
-    before = read_record(runs[0])
-    log.write_text(log.read_text() + log.read_text().splitlines()[-1] + "\n")
-    assert read_record(runs[0]).epochs == before.epochs
+def test_an_unfinished_run_shows_its_log_with_every_epoch_once(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "stopped")
+    folder.create(dataset(), configure(changes=CHANGES), "default")
+    assert read_record(folder.path).epochs == []
+    for epoch, score in ((1, 0.2), (2, 0.3), (2, 0.4)):  # stopped in epoch 2 after it was logged, and resumed
+        folder.log({"epoch": epoch, "seconds": 1.0, "validation_mrr": score})
+    assert read_record(folder.path).validation == [(1, 0.2), (2, 0.4)]
