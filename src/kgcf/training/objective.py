@@ -39,7 +39,7 @@ def query_losses(logits: Tensor, targets: Tensor, temperature: float) -> Tensor:
     −log(1 − p)). The weights are softmax(logit / temperature), not differentiated; 1/K at temperature 0.
     """
     answer, negatives = logits[:, 0], logits[:, 1:]
-    first = functional.binary_cross_entropy_with_logits(answer, targets.to(answer.dtype), reduction="none")
+    first = functional.binary_cross_entropy_with_logits(answer, targets.to(answer), reduction="none")
     if temperature > 0:
         weights = torch.softmax(negatives.detach() / temperature, dim=1)
     else:
