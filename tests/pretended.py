@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-import pytest
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
@@ -26,18 +25,23 @@ class PretendedTensor(Tensor):
     """A tensor that says it is on the pretended device."""
 
     plain: Tensor
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @staticmethod
     def __new__(cls: type["PretendedTensor"], plain: Tensor) -> "PretendedTensor":
-        shape, layout = plain.shape, {"strides": plain.stride(), "storage_offset": plain.storage_offset()}
-        device = torch.device(NAME, 0)
-        made = Tensor._make_wrapper_subclass(cls, shape, **layout, dtype=plain.dtype, device=device)  # type: ignore[attr-defined]
+        made: PretendedTensor = Tensor._make_wrapper_subclass(
+            cls,
+            plain.shape,
+            strides=plain.stride(),
+            storage_offset=plain.storage_offset(),
+            dtype=plain.dtype,
+            device=torch.device(NAME, 0),
+        )
         made.plain = plain
-        return made  # type: ignore[no-any-return]
+        return made
 
     @classmethod
-    def __torch_dispatch__(cls, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(cls, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
         return _compute(operation, *args, **(kwargs or {}))
 
 
@@ -71,12 +75,17 @@ def _unwrap(value: Any) -> Any:
     return value.plain if isinstance(value, PretendedTensor) else value
 
 
+def can_pretend() -> bool:
+    """Whether torch is new enough to be told of devices in Python."""
+    return hasattr(backend_registration, "_setup_privateuseone_for_python_backend")
+
+
 @cache
 def _register() -> torch.library.Library:
-    """Make torch know the device, once and for good in this process."""
+    """Make torch know the device, once and for good in this process, and before anything was differentiated."""
     backend_registration._setup_privateuseone_for_python_backend(NAME)
-    library = torch.library.Library("_", "IMPL")
-    library.fallback(_compute, "PrivateUse1")
+    library = torch.library.Library("_", "IMPL")  # type: ignore[no-untyped-call]
+    library.fallback(_compute, "PrivateUse1")  # type: ignore[no-untyped-call]
     return library
 
 
@@ -94,9 +103,7 @@ class _Detours(TorchFunctionMode):
 
 @contextmanager
 def pretending() -> Iterator[torch.device]:
-    """The device; skips a test where torch is too old to be told of devices in Python."""
-    if not hasattr(backend_registration, "_setup_privateuseone_for_python_backend"):
-        pytest.skip(f"torch {torch.__version__} cannot pretend a device")
+    """The device, for the main thread."""
     _register()
     with _Detours():
         yield torch.device(NAME, 0)
