@@ -17,4 +17,3 @@ def test_everything_runs_on_a_pretended_device() -> None:
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(CHECKS)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=CHECKS.parents[1], check=False)
     assert done.returncode == 0, done.stdout
-    assert "17 passed" in done.stdout
