@@ -105,7 +105,7 @@ class Decoder(nn.Module):
         if (context is not None) != ("context" in head.parts):
             raise ValueError("The context is given to a head of the decoder if and only if it has a context part.")
         if treated is not None:
-            total = total + head.project("treated", treated.to(total.dtype).unsqueeze(-1))
+            total = total + head.project("treated", treated.to(total).unsqueeze(-1))
         return total if context is None else total + context
 
 

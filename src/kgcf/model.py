@@ -43,6 +43,11 @@ class KGCF(nn.Module):
         self.encoder = Encoder(encoder, relation_count, generator)
         self.decoder = Decoder(encoder, relation_count, generator, decoder.hidden, decoder.treatment)
 
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are, and everything is computed."""
+        return self.encoder.query.weight.device
+
     def encode(self, plan: Plan) -> Evidence:
         """Propagate a plan with candidates [B, K]."""
         found = propagate(self.encoder, plan)

@@ -12,6 +12,7 @@ import torch
 from kgcf.config import Settings, configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
+from kgcf.devices import CPU, find_device
 from kgcf.errors import DataError
 from kgcf.prediction.observed import ObservedGraph
 from kgcf.propagation.plan import Planner
@@ -45,8 +46,10 @@ def fit(
     config: Path | None = None,
     changes: Iterable[str] = (),
     around: Surroundings | None = None,
+    device: str = CPU,
 ) -> Run:
     """Train a model on a benchmark, file, folder, frame or dataset; the run folder `output` must be new."""
+    place = find_device(device)
     data = source if isinstance(source, Dataset) else read(source)
     settings = settle(configure(preset, data.name, config, changes), data)
     around = around or Surroundings()
@@ -54,19 +57,20 @@ def fit(
     with around.world.leader_first():
         if around.world.leads:
             folder.create(data, settings, preset)
-    return _train(folder, data, settings, around, resumed=False)
+    return _train(folder, data, settings, around, place, resumed=False)
 
 
-def resume(path: str | Path, around: Surroundings | None = None) -> Run:
+def resume(path: str | Path, around: Surroundings | None = None, device: str = CPU) -> Run:
     """Continue a run that was stopped, to the same weights as without the stop."""
+    place = find_device(device)
     folder = RunFolder(Path(path))
     folder.check()
-    return _train(folder, folder.dataset(), folder.settings(), around or Surroundings(), resumed=True)
+    return _train(folder, folder.dataset(), folder.settings(), around or Surroundings(), place, resumed=True)
 
 
-def open_run(path: str | Path) -> Run:
-    """Open a finished run; nothing but its folder is needed."""
-    return Run.open(path)
+def open_run(path: str | Path, device: str = CPU) -> Run:
+    """Open a finished run, to compute on a device; nothing but its folder is needed."""
+    return Run.open(path, device)
 
 
 def settle(settings: Settings, data: Dataset) -> Settings:
@@ -99,11 +103,13 @@ def _useful_threads(settings: Settings, data: Dataset) -> int:
     return torch.get_num_threads() if plan.slot_count >= SLOTS_WORTH_THREADS else 1
 
 
-def _train(folder: RunFolder, data: Dataset, settings: Settings, around: Surroundings, resumed: bool) -> Run:
+def _train(
+    folder: RunFolder, data: Dataset, settings: Settings, around: Surroundings, device: torch.device, resumed: bool
+) -> Run:
     with around.world.leader_first():
         treatment = treatment_stage(folder, data, settings, around.say)
         substitutes = substitutes_stage(folder, data, settings, treatment, around.say)
-    model = new_model(settings, len(data.relations))
+    model = new_model(settings, len(data.relations)).to(device)
     training = settings.training
     assert training.remove != "auto"
     context = StepContext(

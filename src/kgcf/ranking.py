@@ -3,15 +3,16 @@
 from collections.abc import Callable
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from kgcf.data.graph import KnowledgeGraph
+from kgcf.devices import worker_threads
 from kgcf.model import KGCF
 from kgcf.propagation.contexts import all_contexts
 from kgcf.propagation.parallel import Workers
-from kgcf.propagation.plan import Budget, Planner
+from kgcf.propagation.plan import Planner
 from kgcf.propagation.ranking import score_all
+from kgcf.propagation.sparse import budget_for
 
 TreatedAll = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
 _QUERIES_AT_ONCE = 4
@@ -31,9 +32,9 @@ class GraphScorer:
         self._model = model
         self._graph = graph
         self._treated = treated
-        self._threads = threads or torch.get_num_threads()
+        self._threads = worker_threads(model.device, threads)
         settings = model.encoder.settings
-        self._budget = Budget(memory, settings.width, settings.statistics)
+        self._budget = budget_for(model.encoder, memory)
         self._planners = [Planner(graph, settings.layers) for _ in range(self._threads)]
         self._contexts = all_contexts(graph) if settings.context in ("decoder", "unreached") else None
 
@@ -70,6 +71,6 @@ class GraphScorer:
             rows = slice(plan.first, plan.first + len(plan))
             known = None if treated is None else treated[rows]
             found = score_all(self._model.encoder, self._model.decoder, plan, known, contexts=self._contexts)
-            scores[rows] = found.numpy()
+            scores[rows] = found.cpu().numpy()
             last = plan.layers[-1]
             reached[plan.first + last.queries, last.entities] = True

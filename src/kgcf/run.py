@@ -17,6 +17,7 @@ from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.reader import read_table, table_from
 from kgcf.data.tables import TripleTable
 from kgcf.data.vocabulary import Vocabulary
+from kgcf.devices import CPU, find_device
 from kgcf.errors import DataError, StorageError
 from kgcf.evaluation.calibration import UNCALIBRATED
 from kgcf.evaluation.results import Evaluation, evaluate
@@ -44,8 +45,9 @@ class Run:
         self.calibration: CalibrationRecord | None = None  # None: probabilities are sigmoids
 
     @classmethod
-    def open(cls, path: str | Path) -> "Run":
-        """Open a finished run; nothing but its folder is needed."""
+    def open(cls, path: str | Path, device: str = CPU) -> "Run":
+        """Open a finished run, to compute on a device; nothing but its folder is needed."""
+        place = find_device(device)
         folder = RunFolder(Path(path))
         folder.check()
         if not folder.file(MODEL).is_file():
@@ -56,13 +58,13 @@ class Run:
         with torch.no_grad():
             for name, parameter in model.named_parameters():
                 parameter.copy_(torch.from_numpy(np.array(arrays[name])))
-        run = cls(folder, model, data, settings)
+        run = cls(folder, model.to(place), data, settings)
         run.calibration = read_record(folder.file(FILE), weights_key(model))
         return run
 
     def save_model(self) -> None:
         """Write the weights and seal the folder."""
-        weights = {name: parameter.detach().numpy() for name, parameter in self.model.named_parameters()}
+        weights = {name: parameter.detach().cpu().numpy() for name, parameter in self.model.named_parameters()}
         save_arrays(self.folder.file(MODEL), weights)
         self.folder.seal()
 
@@ -222,6 +224,7 @@ class Run:
         history = facts.get("history", {})
         return {
             "preset": facts["preset"],
+            "device": str(self.model.device),
             "training_seed": training.seed,
             "epochs": training.epochs,
             "training": history,

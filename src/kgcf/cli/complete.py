@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from kgcf.cli.options import JsonOption
+from kgcf.cli.options import DeviceOption, JsonOption
 from kgcf.cli.predict import GraphOption, ObservedOption, answer_table
 from kgcf.cli.train import RunArgument
+from kgcf.devices import CPU
 from kgcf.prediction.completion import complete, estimate_seconds, plan_completion
 from kgcf.prediction.outputs import check_format, write_answers
 from kgcf.progress import showing
@@ -32,12 +33,13 @@ def complete_command(
     estimate: Annotated[bool, typer.Option("--estimate", help="Only say what it would cost.")] = False,
     graph: GraphOption = None,
     observed: ObservedOption = "all",
+    device: DeviceOption = CPU,
     as_json: JsonOption = False,
 ) -> None:
     """Propose the most likely triples that the graph does not have."""
     if output is not None:
         check_format(output)
-    opened = Run.open(run)
+    opened = Run.open(run, device)
     bound = opened.observe(graph, observed)
     task = plan_completion(bound, relation, candidates == "all")
     seconds = estimate_seconds(bound, task)

@@ -9,8 +9,9 @@ from rich.console import Console
 
 from kgcf.baselines.frequency import FrequencyScorer
 from kgcf.calibrating import CalibrationRecord
-from kgcf.cli.options import HeaderOption, JsonOption, LeakOption, NamesOption, SplitSeedOption, open_data
+from kgcf.cli.options import DeviceOption, HeaderOption, JsonOption, LeakOption, NamesOption, SplitSeedOption, open_data
 from kgcf.data.vocabulary import Vocabulary
+from kgcf.devices import CPU
 from kgcf.errors import SettingsError, unknown_name
 from kgcf.evaluation.calibration_view import calibration_table
 from kgcf.evaluation.report import breakdown_tables, evaluation_table
@@ -34,6 +35,7 @@ def evaluate_command(
     header: HeaderOption = None,
     split_seed: SplitSeedOption = 0,
     allow_inverse_leak: LeakOption = False,
+    device: DeviceOption = CPU,
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate a run, or the frequency baseline on a dataset: the floor that every model must beat."""
@@ -42,10 +44,12 @@ def evaluate_command(
     is_run = (Path(target) / "run.json").is_file()
     if graph is not None and not is_run:
         raise SettingsError(f"--graph goes with a run, and {target} is none.")
+    if device != CPU and not is_run:
+        raise SettingsError(f"--device goes with a run, and {target} is none: the frequency baseline only counts.")
     other = graph if is_run else target
     data = None if other is None else open_data(other, names, header, split_seed, allow_inverse_leak, quiet=as_json)
     calibration: CalibrationRecord | None = None
-    run = Run.open(target) if is_run else None
+    run = Run.open(target, device) if is_run else None
     asked = data or (run.data if run is not None else None)
     assert asked is not None
     count = len(getattr(asked, split))

@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from kgcf.cli.options import JsonOption
+from kgcf.cli.options import DeviceOption, JsonOption
 from kgcf.cli.predict import GraphOption, ObservedOption
 from kgcf.cli.train import RunArgument
+from kgcf.devices import CPU
 from kgcf.explanation.explainer import Explainer
 from kgcf.explanation.explanation import Explanation, NamedPath
 from kgcf.explanation.page import write_page
@@ -46,10 +47,11 @@ def explain_command(
     png: Annotated[Path | None, typer.Option(help="Draw the paths into this file.")] = None,
     graph: GraphOption = None,
     observed: ObservedOption = "all",
+    device: DeviceOption = CPU,
     as_json: JsonOption = False,
 ) -> None:
     """Explain a triple: its strongest paths, counterfactual evidence, and what is left without them."""
-    opened = Run.open(run)
+    opened = Run.open(run, device)
     explanation = explainer_for(opened, graph, observed).explain(
         head, relation, tail, top, asked=asked, weighting=weighting, layers=layers
     )

@@ -9,6 +9,7 @@ from rich.console import Console
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
 from kgcf.data.splitting import SplitSettings
+from kgcf.devices import find_device
 
 DataArgument = Annotated[str, typer.Argument(metavar="DATA", help="A benchmark's name, a folder or a file of triples.")]
 NamesOption = Annotated[Path | None, typer.Option("--names", help="File of display names: label, tab, name.")]
@@ -19,6 +20,12 @@ HeaderOption = Annotated[
 SplitSeedOption = Annotated[int, typer.Option("--split-seed", help="Seed for splitting a single file.")]
 LeakOption = Annotated[
     bool, typer.Option("--allow-inverse-leak", help="Let a fact and its mirror image fall into different splits.")
+]
+DeviceOption = Annotated[
+    str,
+    typer.Option(
+        "--device", help="Where the model computes: cpu, cuda or cuda:N.", callback=lambda name: str(find_device(name))
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of tables for people.")]
 

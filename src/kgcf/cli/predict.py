@@ -9,8 +9,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from kgcf.cli.options import JsonOption
+from kgcf.cli.options import DeviceOption, JsonOption
 from kgcf.cli.train import RunArgument
+from kgcf.devices import CPU
 from kgcf.errors import DataError
 from kgcf.prediction.answers import UNKNOWN, Answer
 from kgcf.run import Run
@@ -33,10 +34,11 @@ def predict_command(
     candidates: Annotated[Path | None, typer.Option(help="Only these entities: a file, one a line.")] = None,
     graph: GraphOption = None,
     observed: ObservedOption = "all",
+    device: DeviceOption = CPU,
     as_json: JsonOption = False,
 ) -> None:
     """Predict the missing part of a triple: give two of --head, --relation, --tail."""
-    opened = Run.open(run)
+    opened = Run.open(run, device)
     answers = opened.predict(
         _given(head),
         _given(relation),

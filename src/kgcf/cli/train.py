@@ -9,8 +9,17 @@ import typer
 from rich.console import Console
 
 from kgcf.cli.evaluate import show_calibration
-from kgcf.cli.options import DataArgument, HeaderOption, LeakOption, NamesOption, SplitSeedOption, open_data
+from kgcf.cli.options import (
+    DataArgument,
+    DeviceOption,
+    HeaderOption,
+    LeakOption,
+    NamesOption,
+    SplitSeedOption,
+    open_data,
+)
 from kgcf.cli.watch import Watcher
+from kgcf.devices import CPU
 from kgcf.evaluation.report import evaluation_table
 from kgcf.pipeline import Surroundings, fit, resume
 from kgcf.run import Run
@@ -31,6 +40,7 @@ def train_command(
     header: HeaderOption = None,
     split_seed: SplitSeedOption = 0,
     allow_inverse_leak: LeakOption = False,
+    device: DeviceOption = CPU,
 ) -> None:
     """Train a model on a benchmark, a folder or a file of triples, and evaluate it."""
     world = join_world()
@@ -38,14 +48,16 @@ def train_command(
     folder = RunFolder(output or Path("runs") / f"{dataset.name.replace(':', '_')}-{preset}")
 
     def work(around: Surroundings) -> Run:
-        return fit(dataset, folder.path, preset=preset, config=config, changes=changes or (), around=around)
+        return fit(
+            dataset, folder.path, preset=preset, config=config, changes=changes or (), around=around, device=device
+        )
 
     _train(folder, world, work)
 
 
-def resume_command(run: RunArgument) -> None:
+def resume_command(run: RunArgument, device: DeviceOption = CPU) -> None:
     """Continue a run that was stopped or killed, to the same weights as without the stop."""
-    _train(RunFolder(run), join_world(), lambda around: resume(run, around))
+    _train(RunFolder(run), join_world(), lambda around: resume(run, around, device))
 
 
 def _train(folder: RunFolder, world: World, work: Callable[[Surroundings], Run]) -> None:

@@ -8,10 +8,19 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from kgcf.cli.options import DataArgument, HeaderOption, LeakOption, NamesOption, SplitSeedOption, open_data
+from kgcf.cli.options import (
+    DataArgument,
+    DeviceOption,
+    HeaderOption,
+    LeakOption,
+    NamesOption,
+    SplitSeedOption,
+    open_data,
+)
 from kgcf.cli.train import SetOption
 from kgcf.config import configure
 from kgcf.data.dataset import Dataset
+from kgcf.devices import CPU
 from kgcf.errors import DataError, MissingExtraError, SettingsError
 from kgcf.pipeline import fit, settle
 
@@ -36,6 +45,7 @@ def tune_command(
     header: HeaderOption = None,
     split_seed: SplitSeedOption = 0,
     allow_inverse_leak: LeakOption = False,
+    device: DeviceOption = CPU,
 ) -> None:
     """Search settings on validation MRR with optuna; test triples are not looked at."""
     dataset = open_data(data, names, header, split_seed, allow_inverse_leak)
@@ -48,7 +58,7 @@ def tune_command(
     study = _study(output, dataset, preset, space, seed)
     most = len(list(itertools.product(*space.values())))
     while (done := _finished(study)) < min(trials, most):
-        _try_one(study, output, dataset, preset, space, list(changes or ()))
+        _try_one(study, output, dataset, preset, space, list(changes or ()), device)
         Console(stderr=True).print(f"{done + 1} of {min(trials, most)} trials done", style="dim")
     _report(study, space)
 
@@ -93,12 +103,14 @@ def _try_one(
     preset: str,
     space: dict[str, tuple[str, ...]],
     changes: list[str],
+    device: str,
 ) -> None:
     """Train one combination in a folder of its own; an interrupted one is started again."""
 
     def objective(trial: Any) -> float:  # noqa: ANN401
         chosen = [f"{key}={trial.suggest_categorical(key, list(values))}" for key, values in space.items()]
-        run = fit(data, output / f"trial-{trial.number}", preset=preset, changes=[*changes, *chosen])
+        folder = output / f"trial-{trial.number}"
+        run = fit(data, folder, preset=preset, changes=[*changes, *chosen], device=device)
         history = run.folder.facts()["history"]
         assert isinstance(history, dict)
         return float(history["best_validation_mrr"])

@@ -97,7 +97,7 @@ class Case:
         with torch.no_grad():
             evidence = self.observed.model.encode(plan)
             logits = self.observed.model.decode(evidence, _treatment_tensor(self.treated, count))
-        return logits[:, 0].double().numpy(), evidence.reached[:, 0].numpy()
+        return logits[:, 0].cpu().double().numpy(), evidence.reached[:, 0].cpu().numpy()
 
 
 def open_case(

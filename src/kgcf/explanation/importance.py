@@ -30,15 +30,15 @@ def weigh_edges(model: KGCF, plan: Plan, treated: Tensor | None) -> Importance:
     """
     assert plan.rows is not None, "explanations are about chosen candidates, not about a ranking"
     assert plan.rows.shape == (1, 1), "one explanation, one query, one candidate"
-    dtype = model.encoder.query.weight.dtype
-    weights = [torch.ones(len(step.sources), dtype=dtype, requires_grad=True) for step in plan.layers[1:]]
+    like = model.encoder.query.weight
+    weights = [like.new_ones(len(step.sources), requires_grad=True) for step in plan.layers[1:]]
     evidence = encode_weighted(model, plan, weights)
     logit = model.decode(evidence, treated)[0, 0]
     reached = bool(evidence.reached[0, 0])
     if not reached:
         return Importance(float(logit.detach()), False, np.zeros(sum(map(len, weights))))
     found = torch.autograd.grad(logit, weights, allow_unused=True)  # a layer without edges is not used
-    parts = [np.zeros(len(w)) if g is None else g.double().numpy() for w, g in zip(weights, found, strict=True)]
+    parts = [np.zeros(len(w)) if g is None else g.cpu().double().numpy() for w, g in zip(weights, found, strict=True)]
     return Importance(float(logit.detach()), True, np.concatenate(parts))
 
 

@@ -65,7 +65,7 @@ class ObservedGraph:
         with torch.no_grad():
             evidence = self.model.encode(plan)
             logits = self.model.decode(evidence, treated)
-        return logits.double().numpy(), evidence.reached.numpy()
+        return logits.cpu().double().numpy(), evidence.reached.cpu().numpy()
 
     def logits_of_ranked(
         self,

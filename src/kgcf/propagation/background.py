@@ -23,6 +23,8 @@ from kgcf.propagation.aggregation import aggregate, wire
 from kgcf.propagation.fused import advance, can_fuse
 from kgcf.propagation.plan import LayerPlan, Plan, Planner
 from kgcf.propagation.reference import DenseEdges, propagate_background
+from kgcf.propagation.sparse import runs_compiled
+from kgcf.propagation.torch_ops import aggregate_with_torch
 
 
 class BackgroundRanker:
@@ -70,14 +72,13 @@ class BackgroundRanker:
     def _score(self, heads: NDArray[np.int64], relation: int, scores: Tensor, rows: NDArray[np.int64]) -> None:
         plan = self._planner.plan(heads, np.full(len(heads), relation), None)
         q = self._encoder.queries(torch.from_numpy(plan.relations).to(scores.device))  # [B, D]
-        x = q[torch.from_numpy(plan.layers[0].queries)]  # [S_0, D]: the heads
+        x = q[torch.from_numpy(plan.layers[0].queries).to(q.device)]  # [S_0, D]: the heads
         for layer, step, background in zip(self._encoder.steps(), self._complete(plan), self._states, strict=False):
             x = _advance(layer, step, torch.cat([x, background]), q, self._weights(step, q))
         last = plan.layers[-1]
-        queries = torch.from_numpy(last.queries)
-        scores[torch.from_numpy(rows)] = self._logits[relation]
-        places = torch.from_numpy(rows)[queries], torch.from_numpy(last.entities.astype(np.int64))
-        scores[places] = self._decoder.evidence(x, q[queries])
+        scores[torch.from_numpy(rows).to(q.device)] = self._logits[relation]
+        places = (torch.from_numpy(ids).to(q.device) for ids in (rows[last.queries], last.entities.astype(np.int64)))
+        scores[tuple(places)] = self._decoder.evidence(x, q[torch.from_numpy(last.queries).to(q.device)])
 
     def _complete(self, plan: Plan) -> Iterator[LayerPlan]:
         """The plan's layers 1 … L with the edges from everybody: row P + u of the layer before is u's background."""
@@ -115,10 +116,15 @@ def _advance(layer: EncoderLayer, step: LayerPlan, x: Tensor, q: Tensor, weights
     vectors = layer.relation_vectors(q)
     stride = vectors.shape[1] if vectors.dim() == 3 else 0
     vectors = vectors.reshape(-1, x.shape[1])  # [B, 2R, D] → [B·2R, D]
-    if can_fuse(layer.settings, x):
+    compiled = runs_compiled(x.device)
+    if compiled and can_fuse(layer.settings, x):
         return advance(layer, step, x, vectors, stride, q, weights, None)
-    statistics = aggregate(layer.settings, wire(step, stride), x, vectors, q, weights)
-    return layer.update(x[torch.from_numpy(step.previous)], statistics, torch.from_numpy(step.scales).to(x))
+    if compiled:
+        statistics = aggregate(layer.settings, wire(step, stride), x, vectors, q, weights)
+    else:
+        statistics = aggregate_with_torch(layer.settings, step, stride, x, vectors, q, weights)
+    own = x[torch.from_numpy(step.previous).to(x.device)]
+    return layer.update(own, statistics, torch.from_numpy(step.scales).to(x))
 
 
 @kernel

@@ -73,11 +73,13 @@ class Budget:
     width: int = 32
     statistics: int = 4
     itemsize: int = 4
+    message_rows: int = 0  # rows of the width that every edge keeps; the kernels keep none
 
     @property
     def limits(self) -> Limits:
-        """A slot keeps its statistics and about four rows of states and gradients; an edge twelve bytes."""
-        return Limits((2 * self.statistics + 4) * self.width * self.itemsize + 40.0, 12.0, self.total)
+        """A slot keeps statistics and about four rows of states and gradients; an edge twelve bytes and messages."""
+        row = self.width * self.itemsize
+        return Limits((2 * self.statistics + 4) * row + 40.0, self.message_rows * row + 12.0, self.total)
 
 
 class Planner:

@@ -48,8 +48,7 @@ def score_all(
     with torch.no_grad():
         result = propagate(encoder, plan, compiled=compiled)
         evidence = _evidence(decoder, plan, result.queries, treated, contexts)
-        compiled = result.queries.device.type == "cpu" if compiled is None else compiled
-        return (_score_with_kernels if compiled else _score_with_torch)(decoder, result, evidence)
+        return (_score_with_kernels if result.compiled else _score_with_torch)(decoder, result, evidence)
 
 
 def _evidence(

@@ -11,8 +11,8 @@ from kgcf.propagation.aggregation import aggregate, wire
 from kgcf.propagation.contexts import Contexts, collect_contexts
 from kgcf.propagation.fused import advance, can_fuse
 from kgcf.propagation.inference import advance_by_degree, can_group
-from kgcf.propagation.plan import LayerPlan, Plan
-from kgcf.propagation.torch_ops import aggregate_with_torch
+from kgcf.propagation.plan import Budget, LayerPlan, Plan
+from kgcf.propagation.torch_ops import TORCH_ROWS, aggregate_with_torch
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +23,7 @@ class SparseStates:
     queries: Tensor  # [B, D] q_r
     states: Tensor  # [S, D] by slot of layer L
     rows: Tensor | None  # [B, K] slot of every candidate, −1 if unreached; None when ranking
+    compiled: bool  # whether the kernels made them
 
     @property
     def reached(self) -> Tensor:
@@ -36,6 +37,18 @@ class SparseStates:
         return pick_rows(self.states, self.rows)
 
 
+def runs_compiled(device: torch.device) -> bool:
+    """Whether the numba kernels run on a device: on a CPU; elsewhere the plan is executed with torch operations."""
+    return device.type == "cpu"
+
+
+def budget_for(encoder: Encoder, memory: float) -> Budget:
+    """What the plans of an encoder may take of so many bytes where its weights are."""
+    settings, weight = encoder.settings, encoder.query.weight
+    rows = 0 if runs_compiled(weight.device) else TORCH_ROWS
+    return Budget(memory, settings.width, settings.statistics, weight.element_size(), rows)
+
+
 def propagate(
     encoder: Encoder,
     plan: Plan,
@@ -45,11 +58,10 @@ def propagate(
     """Run the encoder on a plan.
 
     `edge_weights`, one [M] per layer 1 … L in the order of the plan's edges, multiply the messages on top of the
-    graph's own weights; they are there to be differentiated. On a CPU the numba kernels run (`compiled`), on
-    other devices plain torch operations.
+    graph's own weights; they are there to be differentiated. `compiled` overrules `runs_compiled`.
     """
     q = encoder.queries(torch.from_numpy(plan.relations).to(encoder.query.weight.device))  # [B, D]
-    compiled = q.device.type == "cpu" if compiled is None else compiled
+    compiled = runs_compiled(q.device) if compiled is None else compiled
     contexts = _slot_contexts(plan) if encoder.settings.context == "layers" else None
     table = None if contexts is None else contexts.dense(q)
     x = q[torch.from_numpy(plan.layers[0].queries).to(q.device)]  # [S_0, D]: the heads
@@ -63,7 +75,7 @@ def propagate(
         x = _advance(plan, layer, step, x, q, weights, context, compiled)
         begin += len(step.entities)
     candidate_rows = None if plan.rows is None else torch.from_numpy(plan.rows).to(q.device)
-    return SparseStates(plan, q, x, candidate_rows)
+    return SparseStates(plan, q, x, candidate_rows, compiled)
 
 
 def _advance(

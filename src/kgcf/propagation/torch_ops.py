@@ -8,6 +8,8 @@ from kgcf.propagation.dense_layer import make_messages
 from kgcf.propagation.plan import LayerPlan
 from kgcf.propagation.segments import Segments, segment_extreme, segment_sum
 
+TORCH_ROWS = 5  # rows of width D that an edge keeps for the backward pass: what was sent, along what, the messages
+
 
 def aggregate_with_torch(
     settings: EncoderSettings,

@@ -45,11 +45,11 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint, key: str) -> None:
     """Write the checkpoint under a temporary name and rename it; `key` ties it to its configuration and data."""
     arrays: dict[str, NDArray[np.generic]] = {}
     for prefix, tensors in ((_MODEL, checkpoint.weights), (_BEST, checkpoint.best)):
-        arrays |= {prefix + name: tensor.numpy() for name, tensor in tensors.items()}
+        arrays |= {prefix + name: tensor.cpu().numpy() for name, tensor in tensors.items()}
     steps = 0
     for index, state in checkpoint.optimiser["state"].items():
-        arrays[f"{_MEAN}{index}"] = state["exp_avg"].numpy()
-        arrays[f"{_SQUARE}{index}"] = state["exp_avg_sq"].numpy()
+        arrays[f"{_MEAN}{index}"] = state["exp_avg"].cpu().numpy()
+        arrays[f"{_SQUARE}{index}"] = state["exp_avg_sq"].cpu().numpy()
         steps = int(state["step"])
     metadata = {"progress": json.dumps(asdict(checkpoint.progress)), "adam_steps": str(steps), "key": key}
     save_arrays(path, arrays, metadata)

@@ -40,7 +40,8 @@ class World:
             return
         tail = [sums.terms.get(name, 0.0) for name in TERMS] + [name in sums.terms for name in TERMS]
         tail += [sums.queries, sums.unreached, sums.impossible]
-        flat = torch.cat([g.reshape(-1).double() for g in sums.gradients] + [torch.tensor(tail, dtype=torch.double)])
+        gradients = [gradient.cpu().reshape(-1).double() for gradient in sums.gradients]  # gloo adds on the CPU
+        flat = torch.cat([*gradients, torch.tensor(tail, dtype=torch.double)])
         dist.all_reduce(flat)
         begin = 0
         for gradient in sums.gradients:

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kgcf.devices import worker_threads
 from kgcf.errors import KgcfError
 from kgcf.training.batches import epoch_order, make_batch, stream
 from kgcf.training.checkpoint import Checkpoint, Progress, copy_weights, load_checkpoint, put_weights, save_checkpoint
@@ -70,8 +71,7 @@ class Trainer:
 
     def run(self) -> Progress:
         """Train to the end, or until patience runs out; leaves the best weights in the model."""
-        threads = self.settings.threads or torch.get_num_threads()
-        computer = GradientComputer(self.context, threads)
+        computer = GradientComputer(self.context, worker_threads(self._model.device, self.settings.threads))
         try:
             while not self._progress.finished:
                 self._run_epoch(computer)

@@ -40,7 +40,7 @@ def query_losses(logits: Tensor, targets: Tensor, temperature: float, counted: T
     Negatives outside `counted` [B, K] weigh nothing; a query without any has the answer's term alone.
     """
     answer, negatives = logits[:, 0], logits[:, 1:]
-    first = functional.binary_cross_entropy_with_logits(answer, targets.to(answer.dtype), reduction="none")
+    first = functional.binary_cross_entropy_with_logits(answer, targets.to(answer), reduction="none")
     sharpness = negatives.detach() / temperature if temperature > 0 else torch.zeros_like(negatives)
     if counted is None:
         weights = torch.softmax(sharpness, dim=1)

@@ -12,7 +12,8 @@ from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hidden import HiddenTriples
 from kgcf.model import KGCF, Evidence
 from kgcf.propagation.parallel import Workers
-from kgcf.propagation.plan import Budget, Planner
+from kgcf.propagation.plan import Planner
+from kgcf.propagation.sparse import budget_for
 from kgcf.training.batches import Batch, Remove
 from kgcf.training.objective import ObjectiveSettings, query_losses
 from kgcf.training.substitutes import Substitutes, discrepancy_loss, pick_pairs
@@ -105,12 +106,11 @@ def _part(context: StepContext, planner: Planner, batch: Batch) -> Sums:
     total = _nothing(context.model)
     if not len(batch):
         return total
-    settings = context.model.encoder.settings
-    budget = Budget(context.memory, settings.width, settings.statistics, parameters[0].element_size())
+    budget = budget_for(context.model.encoder, context.memory)
     for plan in planner.parts(batch.heads, batch.relations, batch.candidates, batch.hidden, budget):
         rows = np.arange(plan.first, plan.first + len(plan))
         evidence = context.model.encode(plan)
-        keep = evidence.reached[:, 0] if context.skip_unreached else torch.ones(len(plan), dtype=torch.bool)
+        keep = evidence.reached[:, 0] if context.skip_unreached else torch.ones_like(evidence.reached[:, 0])
         total.unreached += int((~keep).sum())
         losses = _losses(context, batch, rows, evidence, keep)
         loss = losses["factual"] + context.objective.alpha * losses.get("counterfactual", torch.zeros(()))
