@@ -22,7 +22,7 @@ class ObjectiveSettings(BaseModel):
         default=1.0, ge=0, description="Of the self-adversarial weights of negatives; 0: all weigh 1/n."
     )
     alpha: float = Field(default=0.01, ge=0, description="Weight of the counterfactual loss.")
-    beta: float = Field(default=0.001, ge=0, description="Weight of the discrepancy loss.")
+    beta: float = Field(default=0.0, ge=0, description="Weight of the discrepancy loss.")
     cf_target: Literal["outcome", "printed"] = Field(
         default="outcome", description="Target of a positive under T^CF: its substitute's outcome A^CF, or always 1."
     )
