@@ -7,13 +7,12 @@ import numpy as np
 
 from kgcf.counterfactual import Candidates
 from kgcf.embedding import EntitySpace
-from kgcf.evaluation.curves import sigmoid
 from kgcf.explanation.case import Case, open_case
 from kgcf.explanation.counterfactual import (
     CounterfactualEvidence,
     EdgeTreatments,
     Matching,
-    Probability,
+    Substitute,
     find_edge_treatments,
     find_evidence,
 )
@@ -39,7 +38,8 @@ class Explainer:
     """Explains predictions of a model on one observed graph.
 
     `find_space` gives the entity space when the first counterfactual is asked for; a model without treatment needs
-    none, and its explanations say that they have no counterfactual.
+    none, and its explanations say that they have no counterfactual. Probabilities are those of the predictions:
+    calibrated where the run is.
     """
 
     def __init__(
@@ -48,13 +48,11 @@ class Explainer:
         remove: Remove,
         find_space: Callable[[], EntitySpace],
         candidates: Candidates = "observed",
-        probability: Probability = sigmoid,
     ) -> None:
         self.observed = observed
         self._remove: Remove = remove
         self._find_space = find_space
         self._candidates: Candidates = candidates
-        self._probability = probability
 
     def explain(
         self,
@@ -74,21 +72,23 @@ class Explainer:
         r = relations.id(relation, "relation")
         question = (h, r, t) if asked == "tail" else (t, r + len(relations), h)
         case = self.case(*question, layers)
-        return self.explain_case(case, top, weighting, seed)
+        return self.explain_case(case, top, weighting=weighting, seed=seed)
 
     def case(self, head: int, relation: int, tail: int, layers: Layers = "own") -> Case:
         """Open a case by ids; a relation ≥ R asks for the head of r − R."""
         return open_case(self.observed, head, relation, tail, self._remove, layers)
 
-    def explain_case(self, case: Case, top: int = 5, weighting: Weighting = "mean", seed: int = 0) -> Explanation:
-        """All there is to say about a case."""
+    def explain_case(
+        self, case: Case, top: int = 5, *, weighting: Weighting = "mean", seed: int = 0, check: bool = True
+    ) -> Explanation:
+        """All there is to say about a case; without `check` the paths are not put to the deletion check."""
         found = case.best_paths(top, weighting)
         matching = self._matching if case.treated is not None else None
         edges: EdgeTable = {} if matching is None else find_edge_treatments(case, matching, found.paths)
-        evidence = None if matching is None else find_evidence(case, matching, self._probability)
+        evidence = None if matching is None else find_evidence(case, matching)
         deletions: tuple[Deletion, ...] = ()
-        if found.paths:
-            deletions = check_deletion(case, found.paths[0], np.random.default_rng(seed), self._probability)
+        if found.paths and check:
+            deletions = check_deletion(case, found.paths[0], np.random.default_rng(seed))
         h, r, t = case.triple
         return Explanation(
             head=self._entity(h),
@@ -98,7 +98,8 @@ class Explainer:
             known=case.known,
             hidden=len(case.hidden.triples),
             logit=case.importance.logit,
-            probability=self._probability(case.importance.logit),
+            probability=self.observed.probability(case.importance.logit, case.importance.reached),
+            probability_from=self.observed.calibration.method,
             reached=case.importance.reached,
             weighting=weighting,
             layers=case.layers,
@@ -144,9 +145,17 @@ class Explainer:
             factual_probability=found.factual_probability,
             counterfactual_probability=found.counterfactual_probability,
             individual_effect=found.individual_effect,
-            substitute=None
-            if pair is None
-            else NamedSubstitute(self._entity(pair.head), self._entity(pair.tail), pair.distance, pair.known),
+            substitute=None if pair is None else self._substitute(pair),
+        )
+
+    def _substitute(self, pair: Substitute) -> NamedSubstitute:
+        return NamedSubstitute(
+            head=self._entity(pair.head),
+            tail=self._entity(pair.tail),
+            distance=pair.distance,
+            known=pair.known,
+            factual_treatment=pair.factual_treatment,
+            counterfactual_treatment=pair.counterfactual_treatment,
         )
 
     def _deletion(self, deletion: Deletion, case: Case, treatments: EdgeTable) -> NamedDeletion:
