@@ -1,6 +1,7 @@
 """Do explanations matter, and are they the right ones? The deletion curve of a run, and gold mechanisms on drugmechdb.
 
-Run: python benchmarks/explanations.py RUN [--split test] [--triples 200] [--seed 0] [--rule own-mean] [--output FILE.json]
+Run: python benchmarks/explanations.py RUN [--split test] [--triples 200] [--seed 0] [--rule own-mean]
+     [--paths 1 2 3 5 10] [--output FILE.json]
 The observed graph is train; triples of the split are drawn at random and asked for their tails. A rule says how a path
 is weighed: an edge counts in the layer of its step (`own`) or over all layers (`all`), a path weighs the mean or the
 sum of its edges. Rules are compared on validation (--split valid, --rule several times), one is measured on test.
@@ -9,6 +10,7 @@ Gold mechanisms are looked for if the run is one on drugmechdb.
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +44,20 @@ def main() -> None:
     parser.add_argument("--triples", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0, help="of the triples drawn and of the random paths")
     parser.add_argument("--rule", choices=list(RULES), action="append", help="repeatable [default: own-mean]")
+    parser.add_argument("--paths", type=int, nargs="+", default=[1, 2, 3, 5, 10], help="points of the deletion curve")
     parser.add_argument("--output", type=Path)
     chosen = parser.parse_args()
-    report = measure(Run.open(chosen.run), chosen.split, chosen.triples, chosen.seed, chosen.rule or ["own-mean"])
+    rules = chosen.rule or ["own-mean"]
+    report = measure(Run.open(chosen.run), chosen.split, chosen.triples, chosen.seed, rules, chosen.paths)
     text = json.dumps(report, indent=2)
     print(text)
     if chosen.output is not None:
         chosen.output.write_text(text + "\n", encoding="utf-8")
 
 
-def measure(run: Run, split: str, count: int, seed: int, rules: list[str]) -> dict[str, Any]:
+def measure(
+    run: Run, split: str, count: int, seed: int, rules: list[str], counts: Sequence[int] = (1, 2, 3, 5, 10)
+) -> dict[str, Any]:
     """Everything about one run, with its protocol."""
     task = run.data.valid if split == "valid" else run.data.test
     observed = run.bind(task.observed, task.entities)
@@ -62,7 +68,7 @@ def measure(run: Run, split: str, count: int, seed: int, rules: list[str]) -> di
         "dataset": run.data.name,
         "protocol": {"split": split, "observed": "train", "asked": "tail", "triples": len(questions), "seed": seed},
         "provenance": provenance(),
-        "deletion": {rule: measure_deletion(observed, questions, remove, RULES[rule], seed) for rule in rules},
+        "deletion": {rule: measure_deletion(observed, questions, remove, RULES[rule], seed, counts) for rule in rules},
     }
     if run.data.name == "drugmechdb":
         report["gold"] = measure_gold(observed, task.queries, remove, [RULES[rule] for rule in rules], seed)
@@ -75,13 +81,18 @@ def draw_questions(queries: NDArray[np.int32], count: int, seed: int) -> NDArray
 
 
 def measure_deletion(
-    observed: ObservedGraph, questions: NDArray[np.int32], remove: Remove, rule: Rule, seed: int
+    observed: ObservedGraph,
+    questions: NDArray[np.int32],
+    remove: Remove,
+    rule: Rule,
+    seed: int,
+    counts: Sequence[int],
 ) -> dict[str, Any]:
     """The deletion curve over the questions that a path answers."""
     layers, weighting = rule
     with showing(f"deletion, layers {layers}, {weighting}", len(questions)) as advance:
         cases = (open_case(observed, h, r, t, remove, layers) for h, r, t in questions.tolist())
-        curve = trace_deletions(cases, np.random.default_rng(seed), weighting=weighting, advance=advance)
+        curve = trace_deletions(cases, np.random.default_rng(seed), counts, weighting, advance)
     return {
         "triples": len(curve),
         "without_path": curve.without_path,

@@ -46,7 +46,8 @@ def main() -> None:
     else:
         drawn = draw_queries(run.data, chosen.count, chosen.seed)
         queries = [*PAPER.get(run.data.name, ()), *drawn]
-        origin = f"queries: {len(queries) - len(drawn)} of the paper, {len(drawn)} test triples drawn with seed {chosen.seed}"
+        printed = len(queries) - len(drawn)
+        origin = f"queries: {printed} of the paper, {len(drawn)} test triples drawn with seed {chosen.seed}"
     text = "\n".join(table(run, queries, chosen.top, origin)) + "\n"
     print(text, end="")
     if chosen.output is not None:
