@@ -4,8 +4,9 @@ Run: python benchmarks/explanations.py RUN [--split test] [--triples 200] [--see
      [--paths 1 2 3 5 10] [--output FILE.json]
 The observed graph is train; triples of the split are drawn at random and asked for their tails. A rule says how a path
 is weighed: an edge counts in the layer of its step (`own`) or over all layers (`all`), a path weighs the mean or the
-sum of its edges. Rules are compared on validation (--split valid, --rule several times), one is measured on test.
-Gold mechanisms are looked for if the run is one on drugmechdb.
+sum of its edges; `integrated-…` takes integrated gradients instead of gradients. Rules are compared on validation
+(--split valid, --rule several times), one is measured on test. Gold mechanisms are looked for if the run is one on
+drugmechdb.
 """
 
 import argparse
@@ -25,14 +26,13 @@ from kgcf.progress import showing
 from kgcf.provenance import provenance
 from kgcf.run import Run
 from kgcf.training.batches import Remove
-from mechanisms import measure_gold
+from mechanisms import Rule, measure_gold
 
-Rule = tuple[Layers, Weighting]
+WAYS: tuple[Layers, ...] = ("own", "all")
+WEIGHTINGS: tuple[Weighting, ...] = ("mean", "sum")
 RULES: dict[str, Rule] = {
-    "own-mean": ("own", "mean"),
-    "own-sum": ("own", "sum"),
-    "all-mean": ("all", "mean"),
-    "all-sum": ("all", "sum"),
+    **{f"{way}-{weighting}": Rule(way, weighting) for way in WAYS for weighting in WEIGHTINGS},
+    **{f"integrated-{way}-{weighting}": Rule(way, weighting, "integrated") for way in WAYS for weighting in WEIGHTINGS},
 }
 
 
@@ -89,10 +89,9 @@ def measure_deletion(
     counts: Sequence[int],
 ) -> dict[str, Any]:
     """The deletion curve over the questions that a path answers."""
-    layers, weighting = rule
-    with showing(f"deletion, layers {layers}, {weighting}", len(questions)) as advance:
-        cases = (open_case(observed, h, r, t, remove, layers) for h, r, t in questions.tolist())
-        curve = trace_deletions(cases, np.random.default_rng(seed), counts, weighting, advance)
+    with showing(f"deletion, {rule.name}", len(questions)) as advance:
+        cases = (open_case(observed, h, r, t, remove, rule.layers, rule.attribution) for h, r, t in questions.tolist())
+        curve = trace_deletions(cases, np.random.default_rng(seed), counts, rule.weighting, advance)
     return {
         "triples": len(curve),
         "without_path": curve.without_path,

@@ -10,7 +10,7 @@ import gzip
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import DataError
 from kgcf.explanation.case import Case, open_case
+from kgcf.explanation.importance import Attribution
 from kgcf.explanation.lattice import Lattice
 from kgcf.explanation.paths import Layers, Path, RandomPaths, Weighting, find_best_paths
 from kgcf.prediction.observed import ObservedGraph
@@ -31,7 +32,19 @@ EDGES = (5, 10, 20)
 KEPT = 20  # paths per rival, so that there are edges enough
 TRIALS = 10  # draws for one more distinct random path
 Pair = tuple[int, int]
-Rule = tuple[Layers, Weighting]
+
+
+class Rule(NamedTuple):
+    """How paths are weighed."""
+
+    layers: Layers
+    weighting: Weighting
+    attribution: Attribution = "gradient"
+
+    @property
+    def name(self) -> str:
+        """As it is written on the command line."""
+        return ("integrated-" if self.attribution == "integrated" else "") + f"{self.layers}-{self.weighting}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +57,10 @@ class Mechanism:
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """Where paths are looked for: a lattice, and per rule what its edges count."""
+    """Where paths are looked for: a lattice, and by rule what its edges count."""
 
     lattice: Lattice
-    values: dict[Layers, NDArray[np.float64]]
+    values: dict[Rule, NDArray[np.float64]]
 
     def without(self, relation: int, relation_count: int) -> "Ground":
         """The same ground without the edges of one relation, in both directions."""
@@ -61,7 +74,7 @@ class Ground:
             triples=self.lattice.triples[kept],
             layers=self.lattice.layers[kept],
         )
-        return Ground(lattice, {way: values[kept] for way, values in self.values.items()})
+        return Ground(lattice, {rule: values[kept] for rule, values in self.values.items()})
 
 
 def measure_gold(
@@ -83,11 +96,11 @@ def measure_gold(
             case = open_case(observed, h, r, t, remove)
             if not any(has_path(case, mechanism) for mechanism in gold):
                 continue
-            own = case.importance.values
-            ground = Ground(case.lattice, {"own": own, "all": case.lattice.over_layers(own)})
+            views = {rule: open_case(observed, h, r, t, remove, rule.layers, rule.attribution) for rule in rules}
+            ground = Ground(case.lattice, {rule: view.values for rule, view in views.items()})
             grounds = (ground, ground.without(r, observed.graph.relation_count))
             for table, place in zip(tables.values(), grounds, strict=True):
-                for name, paths in rivals(place, rules, generator):
+                for name, paths in rivals(place, generator):
                     table[name].append(compare(paths, gold))
     found = len(next(iter(tables["all paths"].values()), []))
     return {
@@ -102,21 +115,19 @@ def means(rows: Sequence[dict[str, float]]) -> dict[str, float]:
     return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
 
 
-def rivals(
-    ground: Ground, rules: Sequence[Rule], generator: np.random.Generator
-) -> Iterator[tuple[str, Sequence[Path]]]:
+def rivals(ground: Ground, generator: np.random.Generator) -> Iterator[tuple[str, Sequence[Path]]]:
     """The paths that compete: explanations by every rule, random ones of their lengths, and the shortest."""
-    for layers, weighting in rules:
-        best = find_best_paths(ground.lattice, ground.values[layers], KEPT, weighting).paths
-        yield f"explanation, {layers}-{weighting}", best
-        yield f"random, lengths of {layers}-{weighting}", draw_distinct(ground, best, generator)
+    for rule, values in ground.values.items():
+        best = find_best_paths(ground.lattice, values, KEPT, rule.weighting).paths
+        yield f"explanation, {rule.name}", best
+        yield f"random, lengths of {rule.name}", draw_distinct(ground, best, generator)
     ties = generator.random(len(ground.lattice.sources)) * 1e-6
     yield "shortest", find_best_paths(ground.lattice, -1.0 - ties, KEPT, "sum").paths
 
 
 def draw_distinct(ground: Ground, best: Sequence[Path], generator: np.random.Generator) -> list[Path]:
     """Random paths of the lengths of the best ones, in their order, none twice; fewer where there are no others."""
-    source = RandomPaths(ground.lattice, ground.values["own"])
+    source = RandomPaths(ground.lattice, np.zeros(len(ground.lattice.sources)))
     found: dict[tuple[int, ...], Path] = {}
     for path in best:
         for _ in range(TRIALS):

@@ -23,6 +23,7 @@ from kgcf.evaluation.calibration import UNCALIBRATED
 from kgcf.evaluation.results import Evaluation, evaluate
 from kgcf.explanation.explainer import Explainer
 from kgcf.explanation.explanation import Asked, Explanation
+from kgcf.explanation.importance import Attribution
 from kgcf.explanation.paths import Layers, Weighting
 from kgcf.explanation.space import find_space
 from kgcf.model import KGCF
@@ -171,13 +172,24 @@ class Run:
         asked: Asked = "tail",
         weighting: Weighting = "mean",
         layers: Layers = "own",
+        attribution: Attribution = "gradient",
         seed: int = 0,
         graph: Any = None,  # noqa: ANN401
         observed: Observed = "all",
     ) -> Explanation:
         """Why a triple is predicted, or is not: its `top` paths, counterfactual evidence and the deletion check."""
         explainer = self.explainer(graph, observed)
-        return explainer.explain(head, relation, tail, top, asked=asked, weighting=weighting, layers=layers, seed=seed)
+        return explainer.explain(
+            head,
+            relation,
+            tail,
+            top,
+            asked=asked,
+            weighting=weighting,
+            layers=layers,
+            attribution=attribution,
+            seed=seed,
+        )
 
     def explainer(self, graph: Any = None, observed: Observed = "all") -> Explainer:  # noqa: ANN401
         """Explains many triples on one observed graph; `graph` and `observed` as in `observe`."""

@@ -70,6 +70,9 @@ def test_options_reach_the_explanation(run: Path) -> None:
     summed = json.loads(explain(run, *a_triple(), "--json", "--layers", "all").stdout)
     assert summed["layers"] == "all"
     assert [path["weight"] for path in summed["paths"]] != [path["weight"] for path in one["paths"]]
+    integrated = json.loads(explain(run, *a_triple(), "--json", "--attribution", "integrated").stdout)
+    assert integrated["attribution"] == "integrated"
+    assert [path["weight"] for path in integrated["paths"]] != [path["weight"] for path in everything["paths"]]
     head = json.loads(explain(run, *a_triple(), "--json", "--asked", "head").stdout)
     assert head["asked"] == "head"
     assert head["paths"][0]["edges"][0]["head"]["label"] == a_triple()[2]

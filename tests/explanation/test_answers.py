@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from kgcf.data.graph import KnowledgeGraph
@@ -19,6 +20,10 @@ from .test_counterfactual import a_space
 from .test_explainer import TRIPLES, people
 
 PLATT = Calibration("platt", "for a test", {"platt": FittedCurve(PlattCurve(0.5, -1.0), 0.01)})
+
+
+def platt(logit: float) -> float:
+    return float(PLATT.curves["platt"].curve(np.array([logit]))[0])
 
 
 def calibrated() -> Explainer:
@@ -58,13 +63,11 @@ def test_probabilities_are_calibrated_everywhere_in_an_explanation() -> None:
     explainer = calibrated()
     for tail in ("Cyd", "Hal"):  # a path leads to Cyd, none to Hal
         found = explainer.explain("Ann", "likes", tail)
-        curve = PLATT.curves["platt"].curve
-        assert found.probability == (max(float(curve(found.logit)), 0.01) if found.reached else 0.01)
+        assert found.probability == (max(platt(found.logit), 0.01) if found.reached else 0.01)
         assert found.counterfactual is not None
         assert found.counterfactual.factual_probability == pytest.approx(found.probability, abs=1e-12)
         for deletion in found.deletion:
-            wanted = max(float(curve(deletion.logit)), 0.01) if deletion.reached else 0.01
-            assert deletion.probability == wanted
+            assert deletion.probability == (max(platt(deletion.logit), 0.01) if deletion.reached else 0.01)
 
 
 def test_a_known_answer_is_explained_as_if_it_were_not() -> None:

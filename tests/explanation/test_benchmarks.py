@@ -45,9 +45,9 @@ def a_case() -> Case:
 def test_ground_without_a_relation_has_the_paths_that_do_not_use_it() -> None:
     mechanisms, case = script("mechanisms"), a_case()
     count = case.observed.graph.relation_count
-    ground = mechanisms.Ground(case.lattice, {"own": case.importance.values})
-    smaller = ground.without(0, count)
-    paths = mechanisms.find_best_paths(smaller.lattice, smaller.values["own"], 10_000).paths
+    rule = mechanisms.Rule("own", "mean")
+    smaller = mechanisms.Ground(case.lattice, {rule: case.importance.values}).without(0, count)
+    paths = mechanisms.find_best_paths(smaller.lattice, smaller.values[rule], 10_000).paths
     every = case.best_paths(10_000).paths
     wanted = [path for path in every if all(edge.relation % count != 0 for edge in path.edges)]
     assert 0 < len(wanted) < len(every)
@@ -56,8 +56,9 @@ def test_ground_without_a_relation_has_the_paths_that_do_not_use_it() -> None:
 
 def test_rivals_are_distinct_and_random_ones_have_the_lengths_of_the_best() -> None:
     mechanisms, case = script("mechanisms"), a_case()
-    ground = mechanisms.Ground(case.lattice, {"own": case.importance.values})
-    found = dict(mechanisms.rivals(ground, [("own", "mean"), ("own", "sum")], np.random.default_rng(0)))
+    rules = (mechanisms.Rule("own", "mean"), mechanisms.Rule("own", "sum"))
+    ground = mechanisms.Ground(case.lattice, dict.fromkeys(rules, case.importance.values))
+    found = dict(mechanisms.rivals(ground, np.random.default_rng(0)))
     assert len(found) == 5
     for paths in found.values():
         assert len({path.triples for path in paths}) == len(paths)

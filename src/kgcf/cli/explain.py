@@ -34,6 +34,10 @@ def explain_command(
     layers: Annotated[
         Literal["own", "all"], typer.Option(help="An edge counts in the layer of its step, or in all layers together.")
     ] = "own",
+    attribution: Annotated[
+        Literal["gradient", "integrated"],
+        typer.Option(help="The importance of an edge: its gradient, or that integrated from no edges to all."),
+    ] = "gradient",
     asked: Annotated[
         Literal["tail", "head"], typer.Option(help="Explain the triple as an answer for its tail or for its head.")
     ] = "tail",
@@ -53,6 +57,7 @@ def explain_command(
         asked=asked,
         weighting=weighting,
         layers=layers,
+        attribution=attribution,
         graph=graph,
         observed=observed,
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from kgcf.explanation.explainer import Explainer
 from kgcf.explanation.explanation import Explanation
+from kgcf.explanation.importance import Attribution
 from kgcf.explanation.paths import Layers, Weighting
 from kgcf.prediction.answers import Answer, Question, find_answers, name_answers
 
@@ -34,6 +35,7 @@ def explain_answers(
     paths: int = PATHS,
     weighting: Weighting = "mean",
     layers: Layers = "own",
+    attribution: Attribution = "gradient",
 ) -> list[ExplainedAnswer]:
     """The answers of `predict`, each explained by its best paths as an answer to the question that was asked.
 
@@ -45,6 +47,6 @@ def explain_answers(
     explained = []
     for answer, (h, r, t) in zip(name_answers(observed, found, question.parts), found.triples.tolist(), strict=True):
         asked = (t, r + count, h) if question.head is None else (h, r, t)
-        case = explainer.case(*asked, layers)
+        case = explainer.case(*asked, layers, attribution)
         explained.append(ExplainedAnswer(answer, explainer.explain_case(case, paths, weighting=weighting, check=False)))
     return explained

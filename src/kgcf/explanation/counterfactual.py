@@ -1,12 +1,13 @@
 """Counterfactual evidence: would the model still predict the link if its ends stood in another neighbourhood?"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.counterfactual import Candidates, CounterfactualTable, match_pairs
+from kgcf.counterfactual import Candidates, CounterfactualTable, Pool, match_pairs
+from kgcf.data.graph import KnowledgeGraph
 from kgcf.embedding import EntitySpace
 from kgcf.explanation.case import Case
 from kgcf.explanation.paths import Path
@@ -51,12 +52,27 @@ class EdgeTreatments:
     counterfactual: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Matching:
-    """Where substitutes are looked for."""
+    """Where substitutes are looked for; pools of pairs are kept from one explanation to the next."""
 
     space: EntitySpace
     candidates: Candidates
+    _pools: dict[bool, Pool] = field(default_factory=dict, repr=False)  # by leave_one_out
+
+    def match(
+        self,
+        triples: NDArray[np.int64],
+        graph: KnowledgeGraph,
+        treatment: Treatment,
+        leave_one_out: bool | None = None,
+    ) -> CounterfactualTable:
+        """`match_pairs` on this space."""
+        own = treatment.settings.leave_one_out if leave_one_out is None else leave_one_out
+        pool = self._pools.get(own)
+        if pool is None or not pool.serves(graph, treatment, self.candidates, own):
+            pool = self._pools[own] = Pool.of(graph, treatment, self.candidates, own)
+        return match_pairs(triples, graph, self.space, treatment, self.candidates, own, pool=pool)
 
 
 def find_evidence(case: Case, matching: Matching) -> CounterfactualEvidence:
@@ -99,7 +115,7 @@ def find_edge_treatments(
     edges = sorted({(edge.head, edge.relation, edge.tail) for path in paths for edge in path.edges})
     if not edges:
         return {}
-    table = _match(np.array(edges), case, matching, case.observed.treatment, None)
+    table = matching.match(np.array(edges), case.observed.graph, case.observed.treatment)
     pairs = zip(table.factual_treatments.tolist(), table.counterfactual_treatments.tolist(), strict=True)
     return {edge: EdgeTreatments(*pair) for edge, pair in zip(edges, pairs, strict=True)}
 
@@ -111,14 +127,8 @@ def _match_case(
     observed, treatment = case.observed, case.observed.treatment
     assert treatment is not None
     if len(case.hidden.triples) < 2:
-        return _match(asked, case, matching, treatment, leave_one_out)
+        return matching.match(asked, observed.graph, treatment, leave_one_out)
     # the pair has other links, hidden with the triple: match on the graph without them
     reduced = observed.graph.without(observed.graph.triples[case.hidden.triples])
     assigned = assign_treatment(reduced, treatment.settings, entities=observed.entities, relations=observed.relations)
     return match_pairs(asked, reduced, matching.space, assigned, matching.candidates, leave_one_out)
-
-
-def _match(
-    triples: NDArray[np.int64], case: Case, matching: Matching, treatment: Treatment, leave_one_out: bool | None
-) -> CounterfactualTable:
-    return match_pairs(triples, case.observed.graph, matching.space, treatment, matching.candidates, leave_one_out)

@@ -27,6 +27,7 @@ from kgcf.explanation.explanation import (
     NamedPath,
     NamedSubstitute,
 )
+from kgcf.explanation.importance import Attribution
 from kgcf.explanation.paths import Layers, Path, PathEdge, Weighting
 from kgcf.prediction.observed import ObservedGraph
 from kgcf.training.batches import Remove
@@ -64,6 +65,7 @@ class Explainer:
         asked: Asked = "tail",
         weighting: Weighting = "mean",
         layers: Layers = "own",
+        attribution: Attribution = "gradient",
         seed: int = 0,
     ) -> Explanation:
         """Explain a triple as an answer to (head, relation, ?), or to (?, relation, tail) if the head is asked for."""
@@ -71,12 +73,14 @@ class Explainer:
         h, t = entities.id(head, "entity"), entities.id(tail, "entity")
         r = relations.id(relation, "relation")
         question = (h, r, t) if asked == "tail" else (t, r + len(relations), h)
-        case = self.case(*question, layers)
+        case = self.case(*question, layers, attribution)
         return self.explain_case(case, top, weighting=weighting, seed=seed)
 
-    def case(self, head: int, relation: int, tail: int, layers: Layers = "own") -> Case:
+    def case(
+        self, head: int, relation: int, tail: int, layers: Layers = "own", attribution: Attribution = "gradient"
+    ) -> Case:
         """Open a case by ids; a relation ≥ R asks for the head of r − R."""
-        return open_case(self.observed, head, relation, tail, self._remove, layers)
+        return open_case(self.observed, head, relation, tail, self._remove, layers, attribution)
 
     def explain_case(
         self, case: Case, top: int = 5, *, weighting: Weighting = "mean", seed: int = 0, check: bool = True
@@ -103,6 +107,7 @@ class Explainer:
             reached=case.importance.reached,
             weighting=weighting,
             layers=case.layers,
+            attribution=case.attribution,
             paths=tuple(self._path(path, edges) for path in found.paths),
             bound=found.bound,
             counterfactual=None if evidence is None else self._evidence(evidence),

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from kgcf.evaluation.calibration import Method
 from kgcf.explanation.deletion import Removed
+from kgcf.explanation.importance import Attribution
 from kgcf.explanation.paths import Layers, Weighting
 
 FORMAT = 1  # of the JSON
@@ -101,6 +102,7 @@ class Explanation:
     reached: bool  # whether any path leads from one end to the other
     weighting: Weighting  # a path weighs the mean or the sum of its edges
     layers: Layers  # an edge counts in the layer of its step, or in all layers
+    attribution: Attribution  # the importance of an edge is a gradient, or one integrated from no edges to all
     paths: tuple[NamedPath, ...]
     bound: float | None  # None: exactly the best paths; else the search stopped, and a missed path weighs at most this
     counterfactual: NamedEvidence | None  # None: the model has no treatment
