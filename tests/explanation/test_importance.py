@@ -39,8 +39,9 @@ def test_integrated_importance_is_the_mean_of_dense_gradients_between_no_message
 
 def test_integrated_importance_adds_up_to_the_logit(monkeypatch: pytest.MonkeyPatch) -> None:
     """What all messages together add to the logit is what their importance sums to, the finer the steps the closer."""
-    monkeypatch.setattr(importance, "STEPS", 400)
-    for case in cases()[:3]:
+    asked = cases()[:2]
+    monkeypatch.setattr(importance, "STEPS", 150)
+    for case in asked:
         model = case.observed.model
         nothing = [torch.full((len(step.sources),), 1e-9, dtype=torch.float64) for step in case.plan.layers[1:]]
         with torch.no_grad():
