@@ -39,7 +39,7 @@ def test_integrated_importance_is_the_mean_of_dense_gradients_between_no_message
 
 def test_integrated_importance_adds_up_to_the_logit(monkeypatch: pytest.MonkeyPatch) -> None:
     """What all messages together add to the logit is what their importance sums to, the finer the steps the closer."""
-    asked = cases()[:2]
+    asked = cases(layer_norm=False, aggregate="sum")[:3]  # a layer norm is steep where messages vanish
     monkeypatch.setattr(importance, "STEPS", 150)
     for case in asked:
         model = case.observed.model
