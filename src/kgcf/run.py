@@ -1,7 +1,8 @@
-"""`Run`: a trained model with its data; evaluates, predicts, completes, scores."""
+"""`Run`: a trained model with its data; evaluates, predicts, completes, scores, explains."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +22,11 @@ from kgcf.devices import CPU, find_device
 from kgcf.errors import DataError, StorageError
 from kgcf.evaluation.calibration import UNCALIBRATED
 from kgcf.evaluation.results import Evaluation, evaluate
+from kgcf.explanation.explainer import Explainer
+from kgcf.explanation.explanation import Asked, Explanation
+from kgcf.explanation.importance import Attribution
+from kgcf.explanation.paths import Layers, Weighting
+from kgcf.explanation.space import find_space
 from kgcf.model import KGCF
 from kgcf.prediction.answers import Answer, Question, predict, score_triples
 from kgcf.prediction.completion import complete, plan_completion
@@ -28,6 +34,7 @@ from kgcf.prediction.observed import ObservedGraph
 from kgcf.progress import Advance, silent
 from kgcf.runs import RunFolder
 from kgcf.storage import map_arrays, save_arrays, write_json
+from kgcf.training.batches import Remove
 from kgcf.treatment import assign_treatment
 
 Observed = Literal["all", "train"]
@@ -156,6 +163,43 @@ class Run:
             for h, r, t in triples
         ]
         return score_triples(bound, np.array(rows, dtype=np.int64).reshape(-1, 3))
+
+    def explain(
+        self,
+        head: str,
+        relation: str,
+        tail: str,
+        *,
+        top: int = 5,
+        asked: Asked = "tail",
+        weighting: Weighting = "mean",
+        layers: Layers = "own",
+        attribution: Attribution = "gradient",
+        seed: int = 0,
+        graph: Any = None,  # noqa: ANN401
+        observed: Observed = "all",
+    ) -> Explanation:
+        """Why a triple is predicted, or is not: its `top` paths, counterfactual evidence and the deletion check."""
+        explainer = self.explainer(graph, observed)
+        return explainer.explain(
+            head,
+            relation,
+            tail,
+            top,
+            asked=asked,
+            weighting=weighting,
+            layers=layers,
+            attribution=attribution,
+            seed=seed,
+        )
+
+    def explainer(self, graph: Any = None, observed: Observed = "all") -> Explainer:  # noqa: ANN401
+        """Explains many triples on one observed graph; `graph` and `observed` as in `observe`."""
+        bound = self.observe(graph, observed)
+        kept, data, settings = self.folder.file("space.safetensors"), self.data, self.settings
+        space = partial(find_space, kept, data.entities, bound.graph, bound.entities, settings.space)
+        remove: Remove = "pair" if settings.training.remove == "pair" else "triple"
+        return Explainer(bound, remove, space, settings.matching.candidates)
 
     def observe(self, graph: Any = None, observed: Observed = "all") -> ObservedGraph:  # noqa: ANN401
         """The model on everything the user gave, on train alone, or on another graph with the same relations."""

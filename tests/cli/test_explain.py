@@ -5,13 +5,17 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+import kgcf
 from kgcf.cli.explain import explain_command
+from kgcf.cli.predict import predict_command
 from kgcf.errors import SettingsError, UnknownNameError
 from kgcf.pipeline import fit
 from tests.training.tiny import TINY, dataset
 
 app = typer.Typer()
 app.command("explain")(explain_command)
+predicting = typer.Typer()
+predicting.command("predict")(predict_command)
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +32,8 @@ def plain_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def explain(*arguments: str | Path) -> Result:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+def explain(*arguments: str | Path, command: typer.Typer = app) -> Result:
+    result = CliRunner().invoke(command, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result
@@ -66,6 +70,9 @@ def test_options_reach_the_explanation(run: Path) -> None:
     summed = json.loads(explain(run, *a_triple(), "--json", "--layers", "all").stdout)
     assert summed["layers"] == "all"
     assert [path["weight"] for path in summed["paths"]] != [path["weight"] for path in one["paths"]]
+    integrated = json.loads(explain(run, *a_triple(), "--json", "--attribution", "integrated").stdout)
+    assert integrated["attribution"] == "integrated"
+    assert [path["weight"] for path in integrated["paths"]] != [path["weight"] for path in everything["paths"]]
     head = json.loads(explain(run, *a_triple(), "--json", "--asked", "head").stdout)
     assert head["asked"] == "head"
     assert head["paths"][0]["edges"][0]["head"]["label"] == a_triple()[2]
@@ -92,3 +99,50 @@ def test_mistakes_are_sentences(run: Path, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=".png"):
         explain(run, *a_triple(), "--png", tmp_path / "paths.svg")
     assert explain(run, *a_triple(), "--top", "0").exit_code == 2
+
+
+def predict(*arguments: str | Path) -> Result:
+    return explain(*arguments, command=predicting)
+
+
+def test_predict_shows_why(run: Path) -> None:
+    head, relation, tail = a_triple()
+    for given in ((head, relation, "?"), ("?", relation, tail), (head, "?", tail)):
+        options = [word for name, text in zip(PARTS, given, strict=True) for word in (name, text)]
+        asked = [*options, "--observed", "train", "--top", "2"]
+        plain = json.loads(predict(run, *asked, "--json").stdout)
+        found = json.loads(predict(run, *asked, "--explain", "--json").stdout)
+        text = predict(run, *asked, "--paths", "1").stdout
+        assert [{key: item[key] for key in answer} for item, answer in zip(found, plain, strict=True)] == plain
+        for item in found:
+            why = item["explanation"]
+            assert why["probability"] == pytest.approx(item["probability"], abs=1e-5)
+            assert len(why["paths"]) <= 3
+            assert f"{item['rank']}. {item['head']} —{item['relation']}→ {item['tail']}" in text
+            assert f"probability {item['probability']:.4f} ({item['probability_from']})" in text
+        shown = [line for line in text.splitlines() if line.strip()[:1] in "+-" and line.strip()]
+        assert len(shown) == sum(bool(item["explanation"]["paths"]) for item in found)
+        assert text.count("T = ") >= len(found)
+
+
+PARTS = ("--head", "--relation", "--tail")
+
+
+def test_predict_explains_known_answers_without_themselves(run: Path) -> None:
+    head, relation, tail = a_triple()
+    only = run.parent / "only.txt"
+    only.write_text(f"{tail}\n", encoding="utf-8")
+    text = predict(run, "--head", head, "--relation", relation, "--known", "--candidates", only, "--explain").stdout
+    alone = kgcf.open(run).explain(head, relation, tail)
+    assert f"explained as if it were not known: probability {alone.probability:.4f}" in text
+
+
+def test_run_explains_what_the_command_explains(run: Path) -> None:
+    opened = kgcf.open(run)
+    found = opened.explain(*a_triple(), top=2, observed="train", asked="head", weighting="sum", layers="all")
+    options = ("--observed", "train", "--asked", "head", "--weighting", "sum", "--layers", "all", "--top", "2")
+    assert json.loads(json.dumps(found.to_json())) == json.loads(explain(run, *a_triple(), *options, "--json").stdout)
+    (answer,) = opened.predict(a_triple()[0], a_triple()[1], top=1, candidates=[a_triple()[2]], observed="train")
+    own = opened.explain(*a_triple(), observed="train")
+    assert own.probability == pytest.approx(answer.probability, abs=1e-5)
+    assert own.probability_from == answer.probability_from

@@ -23,12 +23,20 @@ def small_model(seed: int, relation_count: int, treatment: bool = False, **choic
 
 
 def dense_importance(
-    model: KGCF, graph: KnowledgeGraph, asked: tuple[int, int, int], hidden: HiddenTriples, treated: bool | None
+    model: KGCF,
+    graph: KnowledgeGraph,
+    asked: tuple[int, int, int],
+    hidden: HiddenTriples,
+    treated: bool | None,
+    at: float = 1.0,
 ) -> tuple[float, NDArray[np.float64]]:
-    """The logit and its gradient [L, 2E] by the weight of the message that enters through every adjacency position."""
+    """The logit and its gradient [L, 2E] by the weight of the message that enters through every adjacency position.
+
+    All weights are `at`.
+    """
     head, relation, tail = asked
     layers = model.encoder.settings.layers
-    weights = torch.ones(layers, 1, graph.edge_count, dtype=torch.float64, requires_grad=True)
+    weights = torch.full((layers, 1, graph.edge_count), at, dtype=torch.float64, requires_grad=True)
     edges = DenseEdges.build(graph, model.encoder.query.weight)
     result = propagate_densely(
         model.encoder, edges, torch.tensor([head]), torch.tensor([relation]), hidden, edge_weights=weights

@@ -30,7 +30,8 @@ def test_evidence_is_that_of_a_graph_without_the_triple(candidates: Candidates) 
             smaller = graph.without([[h, r, t]])
             fresh = assign_treatment(smaller, TreatmentSettings())
             assert found.factual_treatment == fresh.treated_triples(np.array([[h, r, t]]))[0] == case.treated
-            table = match_pairs([[h, r, t]], graph, space, observed.treatment, candidates, True)  # type: ignore[arg-type]
+            assert observed.treatment is not None
+            table = match_pairs([[h, r, t]], graph, space, observed.treatment, candidates, True)
             treatments.add((found.factual_treatment, found.counterfactual_treatment))
             assert found.counterfactual_treatment == table.counterfactual_treatments[0]
             if found.substitute is None:
@@ -43,6 +44,11 @@ def test_evidence_is_that_of_a_graph_without_the_triple(candidates: Candidates) 
             assert pair.distance == table.distances[0]
             assert pair.known == graph.contains([[pair.head, r, pair.tail]])[0]
             assert found.counterfactual_treatment != found.factual_treatment
+            own = match_pairs(
+                [[pair.head, r, pair.tail]], graph, space, observed.treatment, candidates, candidates == "observed"
+            )
+            assert pair.factual_treatment == own.factual_treatments[0] == found.counterfactual_treatment
+            assert pair.counterfactual_treatment == own.counterfactual_treatments[0]
     assert {(False, True), (True, False)} <= treatments
     assert matched > 10
 

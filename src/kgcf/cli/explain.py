@@ -1,21 +1,18 @@
 """`kgcf explain RUN HEAD RELATION TAIL`: why a triple is predicted."""
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from kgcf.cli.options import DeviceOption, JsonOption
+from kgcf.cli.path_table import path_table
 from kgcf.cli.predict import GraphOption, ObservedOption
 from kgcf.cli.train import RunArgument
 from kgcf.devices import CPU
-from kgcf.explanation.explainer import Explainer
-from kgcf.explanation.explanation import Explanation, NamedPath
+from kgcf.explanation.explanation import Explanation
 from kgcf.explanation.page import write_page
 from kgcf.explanation.sentences import (
     answer_sentences,
@@ -23,9 +20,7 @@ from kgcf.explanation.sentences import (
     deletion_sentences,
     missing_path_sentences,
 )
-from kgcf.explanation.space import find_space
-from kgcf.run import Observed, Run
-from kgcf.training.batches import Remove
+from kgcf.run import Run
 
 
 def explain_command(
@@ -40,6 +35,10 @@ def explain_command(
     layers: Annotated[
         Literal["own", "all"], typer.Option(help="An edge counts in the layer of its step, or in all layers together.")
     ] = "own",
+    attribution: Annotated[
+        Literal["gradient", "integrated"],
+        typer.Option(help="The importance of an edge: its gradient, or that integrated from no edges to all."),
+    ] = "gradient",
     asked: Annotated[
         Literal["tail", "head"], typer.Option(help="Explain the triple as an answer for its tail or for its head.")
     ] = "tail",
@@ -52,8 +51,17 @@ def explain_command(
 ) -> None:
     """Explain a triple: its strongest paths, counterfactual evidence, and what is left without them."""
     opened = Run.open(run, device)
-    explanation = explainer_for(opened, graph, observed).explain(
-        head, relation, tail, top, asked=asked, weighting=weighting, layers=layers
+    explanation = opened.explain(
+        head,
+        relation,
+        tail,
+        top=top,
+        asked=asked,
+        weighting=weighting,
+        layers=layers,
+        attribution=attribution,
+        graph=graph,
+        observed=observed,
     )
     if html is not None:
         write_page(explanation, html)
@@ -71,48 +79,13 @@ def explain_command(
             console.print(f"Written to {path}.", style="dim", markup=False)
 
 
-def explainer_for(run: Run, graph: Path | None = None, observed: Observed = "all") -> Explainer:
-    """Explains what a run predicts on everything that was given, on train alone, or on another graph."""
-    bound = run.observe(graph, observed)
-    space = partial(
-        find_space,
-        run.folder.file("space.safetensors"),
-        run.data.entities,
-        bound.graph,
-        bound.entities,
-        run.settings.space,
-    )
-    remove: Remove = "pair" if run.settings.training.remove == "pair" else "triple"
-    return Explainer(bound, remove, space, run.settings.matching.candidates)
-
-
 def print_explanation(console: Console, explanation: Explanation) -> None:
     """The answer, its paths, the counterfactual and the deletion check, for people."""
     for line in answer_sentences(explanation):
         console.print(line, style="bold", markup=False)
     if explanation.paths:
-        console.print(_path_table(explanation))
+        console.print(path_table(explanation))
     parts = (missing_path_sentences, counterfactual_sentences, deletion_sentences)
     for part in parts:
         for line in part(explanation):
             console.print(line, markup=False)
-
-
-def _path_table(explanation: Explanation) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("")
-    table.add_column("weight", justify="right")
-    table.add_column("path" if explanation.counterfactual is None else "path (each edge with its T^F/T^CF)")
-    for number, path in enumerate(explanation.paths, start=1):
-        table.add_row(str(number), f"{path.weight:+.4f}", _marked(path))
-    return table
-
-
-def _marked(path: NamedPath) -> str:
-    """A path on one line; treatments are dim."""
-    parts = [escape(path.edges[0].head.name)]
-    for edge in path.edges:
-        parts.append(f"[cyan]{escape(edge.arrow)}[/] {escape(edge.tail.name)}")
-        if edge.factual_treatment is not None:
-            parts[-1] += f" [dim]{int(edge.factual_treatment)}/{int(bool(edge.counterfactual_treatment))}[/]"
-    return " ".join(parts)

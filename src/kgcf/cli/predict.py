@@ -1,19 +1,24 @@
 """`kgcf predict RUN`: the best tails, heads or relations for a question."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from kgcf.cli.options import DeviceOption, JsonOption
+from kgcf.cli.path_table import marked
 from kgcf.cli.train import RunArgument
 from kgcf.devices import CPU
 from kgcf.errors import DataError
-from kgcf.prediction.answers import UNKNOWN, Answer
+from kgcf.explanation.answers import PATHS, ExplainedAnswer, explain_answers
+from kgcf.explanation.sentences import counterfactual_line, missing_path_sentences
+from kgcf.prediction.answers import UNKNOWN, Answer, Question
 from kgcf.run import Run
 
 GraphOption = Annotated[
@@ -34,20 +39,23 @@ def predict_command(
     candidates: Annotated[Path | None, typer.Option(help="Only these entities: a file, one a line.")] = None,
     graph: GraphOption = None,
     observed: ObservedOption = "all",
+    explain: Annotated[bool, typer.Option("--explain", help="Say why: the best paths of every answer.")] = False,
+    paths: Annotated[
+        int | None, typer.Option(min=1, show_default=str(PATHS), help="--explain with so many paths per answer.")
+    ] = None,
     device: DeviceOption = CPU,
     as_json: JsonOption = False,
 ) -> None:
     """Predict the missing part of a triple: give two of --head, --relation, --tail."""
     opened = Run.open(run, device)
+    question = Question(_given(head), _given(relation), _given(tail))
+    allowed = None if candidates is None else read_lines(candidates)
+    if explain or paths is not None:
+        explainer = opened.explainer(graph, observed)
+        print_explained(explain_answers(explainer, question, top, known, allowed, paths=paths or PATHS), as_json)
+        return
     answers = opened.predict(
-        _given(head),
-        _given(relation),
-        _given(tail),
-        top=top,
-        show_known=known,
-        candidates=None if candidates is None else read_lines(candidates),
-        graph=graph,
-        observed=observed,
+        *question.parts, top=top, show_known=known, candidates=allowed, graph=graph, observed=observed
     )
     if as_json:
         typer.echo(json.dumps([asdict(answer) for answer in answers], indent=2, ensure_ascii=False))
@@ -69,6 +77,32 @@ def answer_table(answers: list[Answer]) -> Table:
         table.caption = "unseen: train has no triple of this relation with this entity on this side."
         table.caption_justify = "left"
     return table
+
+
+def print_explained(found: list[ExplainedAnswer], as_json: bool = False) -> None:
+    """Each answer, its paths and its counterfactual evidence."""
+    if as_json:
+        typer.echo(json.dumps([item.to_json() for item in found], indent=2, ensure_ascii=False))
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    for item in found:
+        for line in _explained_lines(item):
+            console.print(line)
+
+
+def _explained_lines(item: ExplainedAnswer) -> Iterator[str]:
+    """An answer in rich markup: a headline, then indented why."""
+    a, e = item.answer, item.explanation
+    numbers = f"probability {a.probability:.4f} ({a.probability_from}), logit {a.logit:.3f}"
+    note = f"  [dim]{_note(a)}[/]" if _note(a) else ""
+    yield f"[bold]{a.rank}. {escape(f'{a.head} —{a.relation}→ {a.tail}')}[/]  {numbers}{note}"
+    if e.known:
+        yield f"   explained as if it were not known: probability {e.probability:.4f}, logit {e.logit:.3f}"
+    for path in e.paths:
+        yield f"   {path.weight:+.4f}  {marked(path)}"
+    for line in (*missing_path_sentences(e), counterfactual_line(e)):
+        if line:
+            yield f"   {escape(line)}"
 
 
 def _note(answer: Answer) -> str:

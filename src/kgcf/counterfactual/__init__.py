@@ -3,7 +3,7 @@
 from kgcf.counterfactual.candidates import Candidates
 from kgcf.counterfactual.diagnostics import Diagnostics, diagnose
 from kgcf.counterfactual.effects import Effect, Effects, EffectWithPlacebos, estimate_effects
-from kgcf.counterfactual.matching import match_pairs
+from kgcf.counterfactual.matching import Pool, match_pairs
 from kgcf.counterfactual.sentences import describe
 from kgcf.counterfactual.shares import TreatmentShares, treatment_shares
 from kgcf.counterfactual.stage import CausalStage
@@ -17,6 +17,7 @@ __all__ = [
     "Effect",
     "EffectWithPlacebos",
     "Effects",
+    "Pool",
     "TreatmentShares",
     "describe",
     "diagnose",

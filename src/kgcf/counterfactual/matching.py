@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,23 +29,25 @@ def match_pairs(
     leave_one_out: bool | None = None,
     threads: int | None = None,
     advance: Advance = silent,
+    pool: "Pool | None" = None,
 ) -> CounterfactualTable:
     """The substitute (a, b) of every triple (h, r, t), known or not: T(a,r,b) = 1 − T(h,r,t), minimal distance.
 
     a ≠ h, b ≠ t, a ≠ b, both with a train edge; equal distances go to the lowest (a, b). With leave_one_out (default:
     as the treatment's settings say) a train triple's own edge is left out of its treatment, for the triples asked
     about and, among observed candidates, for those that are train triples of r. Inverse relations swap the ends.
+    Whoever asks often on one graph gives a `pool` of the same graph, treatment and choices.
     """
-    if candidates not in ("all", "observed"):
-        raise SettingsError(f"There is no candidate set called '{candidates}'. Choices: all, observed.")
     own = treatment.settings.leave_one_out if leave_one_out is None else leave_one_out
+    pool = pool or Pool.of(graph, treatment, candidates, own)
+    assert pool.serves(graph, treatment, candidates, own)
     asked = _checked(triples, graph, space)
     forward = forward_triples(asked, graph.relation_count)
     treated = treatment.treated_triples(forward, leave_one_out=own)
     outcomes = graph.contains(forward)
-    searches = _Searches(graph, space, treatment, candidates, left_out_treatments(graph, treatment, candidates, own))
-    tasks = ((search, rows) for search, rows in searches.for_queries(forward, treated))
-    a, b, distances = run_searches(tasks, forward[:, 0], forward[:, 2], threads, advance)
+    a, b, distances = run_searches(
+        pool.searches(space, forward, treated), forward[:, 0], forward[:, 2], threads, advance
+    )
     found = a >= 0
     relation = forward[:, 1]
     found_outcomes = outcomes.copy()
@@ -67,21 +69,36 @@ def forward_triples(triples: NDArray[np.int32], relation_count: int) -> NDArray[
 
 
 @dataclass(frozen=True, eq=False)
-class _Searches:
-    """Builds, relation by relation, the searches that the queries at hand need."""
+class Pool:
+    """The pairs of a graph that may stand in for a triple, whatever triple is asked about."""
 
     graph: KnowledgeGraph
-    space: EntitySpace
     treatment: Treatment
     candidates: Candidates
-    own_left_out: NDArray[np.bool_] | None
+    leave_one_out: bool
+    pairs: ObservedPairs | None = field(repr=False)  # None: all pairs
+    own_left_out: NDArray[np.bool_] | None = field(repr=False)
 
-    def for_queries(
-        self, forward: NDArray[np.int64], treated: NDArray[np.bool_]
+    @classmethod
+    def of(cls, graph: KnowledgeGraph, treatment: Treatment, candidates: Candidates, leave_one_out: bool) -> "Pool":
+        """Collect them."""
+        if candidates not in ("all", "observed"):
+            raise SettingsError(f"There is no candidate set called '{candidates}'. Choices: all, observed.")
+        pairs = ObservedPairs.of(graph) if candidates == "observed" else None
+        left_out = left_out_treatments(graph, treatment, candidates, leave_one_out)
+        return cls(graph, treatment, candidates, leave_one_out, pairs, left_out)
+
+    def serves(self, graph: KnowledgeGraph, treatment: Treatment, candidates: Candidates, leave_one_out: bool) -> bool:
+        """Whether it was made of these very objects."""
+        same = self.graph is graph and self.treatment is treatment
+        return same and (self.candidates, self.leave_one_out) == (candidates, leave_one_out)
+
+    def searches(
+        self, space: EntitySpace, forward: NDArray[np.int64], treated: NDArray[np.bool_]
     ) -> Iterator[tuple[Search, NDArray[np.intp]]]:
+        """Relation by relation, the searches that the queries at hand need."""
         active = np.flatnonzero(self.graph.degrees)
-        pairs = ObservedPairs.of(self.graph) if self.candidates == "observed" else None
-        vectors = self.space.vectors
+        pairs, vectors = self.pairs, space.vectors
         for relation, rows in groups(forward[:, 1], self.graph.relation_count):
             labels = self.treatment.labels.dense(relation)
             for wanted in (False, True):

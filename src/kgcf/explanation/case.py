@@ -11,7 +11,7 @@ from torch import Tensor
 
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hidden import HiddenTriples, hide_nothing, hide_pairs, hide_triples
-from kgcf.explanation.importance import Importance, weigh_edges
+from kgcf.explanation.importance import Attribution, Importance, weigh_edges
 from kgcf.explanation.lattice import Lattice
 from kgcf.explanation.paths import (
     LIMIT,
@@ -42,6 +42,7 @@ class Case:
     plan: Plan = field(repr=False)
     importance: Importance
     layers: Layers = "own"  # which importance of an edge a path counts
+    attribution: Attribution = "gradient"  # how importance was measured
 
     @property
     def triple(self) -> tuple[int, int, int]:
@@ -101,7 +102,13 @@ class Case:
 
 
 def open_case(
-    observed: ObservedGraph, head: int, relation: int, tail: int, remove: Remove, layers: Layers = "own"
+    observed: ObservedGraph,
+    head: int,
+    relation: int,
+    tail: int,
+    remove: Remove,
+    layers: Layers = "own",
+    attribution: Attribution = "gradient",
 ) -> Case:
     """Examine a triple; where the graph has it, it is hidden first by the run's rule, or it would explain itself."""
     known = bool(observed.graph.contains([[head, relation, tail]])[0])
@@ -111,8 +118,8 @@ def open_case(
     if observed.treatment is not None:
         treated = bool(observed.treatment.treated(heads, relations, candidates, hidden)[0, 0])
     plan = observed.planner.plan(heads, relations, candidates, hidden)
-    importance = weigh_edges(observed.model, plan, _treatment_tensor(treated, 1))
-    return Case(observed, head, relation, tail, known, hidden, treated, plan, importance, layers)
+    importance = weigh_edges(observed.model, plan, _treatment_tensor(treated, 1), attribution)
+    return Case(observed, head, relation, tail, known, hidden, treated, plan, importance, layers, attribution)
 
 
 def hide_for_explanation(graph: KnowledgeGraph, head: int, relation: int, tail: int, remove: Remove) -> HiddenTriples:

@@ -8,10 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.evaluation.curves import sigmoid
 from kgcf.explanation.case import Case
-from kgcf.explanation.counterfactual import Probability
-from kgcf.explanation.paths import Path
+from kgcf.explanation.paths import Path, Weighting
 from kgcf.progress import Advance, silent
 
 Removed = Literal["top", "random", "shortest"]
@@ -35,9 +33,7 @@ class Deletion:
         return before - self.logit
 
 
-def check_deletion(
-    case: Case, top: Path, generator: np.random.Generator, probability: Probability = sigmoid
-) -> tuple[Deletion, ...]:
+def check_deletion(case: Case, top: Path, generator: np.random.Generator) -> tuple[Deletion, ...]:
     """Score without the top path, without a random simple path of its length, and without the shortest path.
 
     The random path is drawn from all simple paths of that length, the top one among them; it is missing where
@@ -48,8 +44,9 @@ def check_deletion(
     paths += [("random", drawn)] if drawn is not None else []
     paths.append(("shortest", case.shortest_paths(1)[0]))
     logits, reached = case.logits_without([np.array(path.triples) for _, path in paths])
+    probabilities = case.observed.calibration.probabilities(logits, reached)
     return tuple(
-        Deletion(kind, path, float(logits[i]), probability(float(logits[i])), bool(reached[i]))
+        Deletion(kind, path, float(logits[i]), float(probabilities[i]), bool(reached[i]))
         for i, (kind, path) in enumerate(paths)
     )
 
@@ -112,6 +109,7 @@ def trace_deletions(
     cases: Iterable[Case],
     generator: np.random.Generator,
     counts: Sequence[int] = (1, 2, 3, 5, 10),
+    weighting: Weighting = "mean",
     advance: Advance = silent,
 ) -> DeletionCurve:
     """Remove the best paths of every case one after another, beside random paths and the shortest ones.
@@ -124,7 +122,7 @@ def trace_deletions(
     same = without_path = without_random = 0
     for case in cases:
         advance(1)
-        best = case.best_paths(max(counts)).paths
+        best = case.best_paths(max(counts), weighting).paths
         drawn = list(_draw_paths(case, best, generator))
         without_path += not best
         without_random += bool(best) and not drawn

@@ -7,13 +7,12 @@ import numpy as np
 
 from kgcf.counterfactual import Candidates
 from kgcf.embedding import EntitySpace
-from kgcf.evaluation.curves import sigmoid
 from kgcf.explanation.case import Case, open_case
 from kgcf.explanation.counterfactual import (
     CounterfactualEvidence,
     EdgeTreatments,
     Matching,
-    Probability,
+    Substitute,
     find_edge_treatments,
     find_evidence,
 )
@@ -28,6 +27,7 @@ from kgcf.explanation.explanation import (
     NamedPath,
     NamedSubstitute,
 )
+from kgcf.explanation.importance import Attribution
 from kgcf.explanation.paths import Layers, Path, PathEdge, Weighting
 from kgcf.prediction.observed import ObservedGraph
 from kgcf.training.batches import Remove
@@ -39,7 +39,8 @@ class Explainer:
     """Explains predictions of a model on one observed graph.
 
     `find_space` gives the entity space when the first counterfactual is asked for; a model without treatment needs
-    none, and its explanations say that they have no counterfactual.
+    none, and its explanations say that they have no counterfactual. Probabilities are those of the predictions:
+    calibrated where the run is.
     """
 
     def __init__(
@@ -48,13 +49,11 @@ class Explainer:
         remove: Remove,
         find_space: Callable[[], EntitySpace],
         candidates: Candidates = "observed",
-        probability: Probability = sigmoid,
     ) -> None:
         self.observed = observed
         self._remove: Remove = remove
         self._find_space = find_space
         self._candidates: Candidates = candidates
-        self._probability = probability
 
     def explain(
         self,
@@ -66,6 +65,7 @@ class Explainer:
         asked: Asked = "tail",
         weighting: Weighting = "mean",
         layers: Layers = "own",
+        attribution: Attribution = "gradient",
         seed: int = 0,
     ) -> Explanation:
         """Explain a triple as an answer to (head, relation, ?), or to (?, relation, tail) if the head is asked for."""
@@ -73,22 +73,26 @@ class Explainer:
         h, t = entities.id(head, "entity"), entities.id(tail, "entity")
         r = relations.id(relation, "relation")
         question = (h, r, t) if asked == "tail" else (t, r + len(relations), h)
-        case = self.case(*question, layers)
-        return self.explain_case(case, top, weighting, seed)
+        case = self.case(*question, layers, attribution)
+        return self.explain_case(case, top, weighting=weighting, seed=seed)
 
-    def case(self, head: int, relation: int, tail: int, layers: Layers = "own") -> Case:
+    def case(
+        self, head: int, relation: int, tail: int, layers: Layers = "own", attribution: Attribution = "gradient"
+    ) -> Case:
         """Open a case by ids; a relation ≥ R asks for the head of r − R."""
-        return open_case(self.observed, head, relation, tail, self._remove, layers)
+        return open_case(self.observed, head, relation, tail, self._remove, layers, attribution)
 
-    def explain_case(self, case: Case, top: int = 5, weighting: Weighting = "mean", seed: int = 0) -> Explanation:
-        """All there is to say about a case."""
+    def explain_case(
+        self, case: Case, top: int = 5, *, weighting: Weighting = "mean", seed: int = 0, check: bool = True
+    ) -> Explanation:
+        """All there is to say about a case; without `check` the paths are not put to the deletion check."""
         found = case.best_paths(top, weighting)
         matching = self._matching if case.treated is not None else None
         edges: EdgeTable = {} if matching is None else find_edge_treatments(case, matching, found.paths)
-        evidence = None if matching is None else find_evidence(case, matching, self._probability)
+        evidence = None if matching is None else find_evidence(case, matching)
         deletions: tuple[Deletion, ...] = ()
-        if found.paths:
-            deletions = check_deletion(case, found.paths[0], np.random.default_rng(seed), self._probability)
+        if found.paths and check:
+            deletions = check_deletion(case, found.paths[0], np.random.default_rng(seed))
         h, r, t = case.triple
         return Explanation(
             head=self._entity(h),
@@ -98,10 +102,12 @@ class Explainer:
             known=case.known,
             hidden=len(case.hidden.triples),
             logit=case.importance.logit,
-            probability=self._probability(case.importance.logit),
+            probability=self.observed.probability(case.importance.logit, case.importance.reached),
+            probability_from=self.observed.calibration.method,
             reached=case.importance.reached,
             weighting=weighting,
             layers=case.layers,
+            attribution=case.attribution,
             paths=tuple(self._path(path, edges) for path in found.paths),
             bound=found.bound,
             counterfactual=None if evidence is None else self._evidence(evidence),
@@ -144,9 +150,17 @@ class Explainer:
             factual_probability=found.factual_probability,
             counterfactual_probability=found.counterfactual_probability,
             individual_effect=found.individual_effect,
-            substitute=None
-            if pair is None
-            else NamedSubstitute(self._entity(pair.head), self._entity(pair.tail), pair.distance, pair.known),
+            substitute=None if pair is None else self._substitute(pair),
+        )
+
+    def _substitute(self, pair: Substitute) -> NamedSubstitute:
+        return NamedSubstitute(
+            head=self._entity(pair.head),
+            tail=self._entity(pair.tail),
+            distance=pair.distance,
+            known=pair.known,
+            factual_treatment=pair.factual_treatment,
+            counterfactual_treatment=pair.counterfactual_treatment,
         )
 
     def _deletion(self, deletion: Deletion, case: Case, treatments: EdgeTable) -> NamedDeletion:

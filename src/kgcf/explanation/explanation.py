@@ -3,7 +3,9 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from kgcf.evaluation.calibration import Method
 from kgcf.explanation.deletion import Removed
+from kgcf.explanation.importance import Attribution
 from kgcf.explanation.paths import Layers, Weighting
 
 FORMAT = 1  # of the JSON
@@ -55,6 +57,8 @@ class NamedSubstitute:
     tail: Named
     distance: float
     known: bool
+    factual_treatment: bool  # of the pair itself
+    counterfactual_treatment: bool
 
 
 @dataclass(frozen=True)
@@ -93,14 +97,16 @@ class Explanation:
     known: bool  # in the observed graph, and hidden for the explanation
     hidden: int  # triples hidden
     logit: float
-    probability: float
+    probability: float  # the one that a prediction of this triple shows
+    probability_from: Method  # `platt` or `isotonic` where the run is calibrated, else `sigmoid`
     reached: bool  # whether any path leads from one end to the other
     weighting: Weighting  # a path weighs the mean or the sum of its edges
     layers: Layers  # an edge counts in the layer of its step, or in all layers
+    attribution: Attribution  # the importance of an edge is a gradient, or one integrated from no edges to all
     paths: tuple[NamedPath, ...]
     bound: float | None  # None: exactly the best paths; else the search stopped, and a missed path weighs at most this
     counterfactual: NamedEvidence | None  # None: the model has no treatment
-    deletion: tuple[NamedDeletion, ...]
+    deletion: tuple[NamedDeletion, ...]  # none without a path, or where the check was not asked for
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for programs."""

@@ -2,36 +2,61 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kgcf.errors import SettingsError
 from kgcf.model import KGCF, Evidence
 from kgcf.propagation.plan import Plan
 from kgcf.propagation.scores import candidate_contexts
 from kgcf.propagation.sparse import propagate
 
+Attribution = Literal["gradient", "integrated"]
+STEPS = 4  # points between no message and all of them at which an integrated gradient is taken
+
 
 @dataclass(frozen=True, eq=False)
 class Importance:
-    """The logit of one candidate and its derivative by the weight of each of the M messages of the plan."""
+    """The logit of one candidate and its derivative by the weight of each of the M messages of the plan.
+
+    An integrated derivative is the mean of those at w = 1/2n, 3/2n, … for all messages at once, between none and all of
+    them. Where the model is saturated, as after a layer norm that one message rules, a message that carries everything
+    has hardly a derivative at w = 1; the integral sees it.
+    """
 
     logit: float
     reached: bool  # whether any path of at most L visible edges leads to the candidate
     values: NDArray[np.float64] = field(repr=False)  # [M] layers 1 … L one after another, each in the plan's order
 
 
-def weigh_edges(model: KGCF, plan: Plan, treated: Tensor | None) -> Importance:
+def weigh_edges(model: KGCF, plan: Plan, treated: Tensor | None, attribution: Attribution = "gradient") -> Importance:
     """∂ logit / ∂ w_l(e) at w = 1 for a plan of one query with one candidate; `treated` [1, 1] as in `KGCF.decode`.
 
-    Only the plan's own messages are differentiated: every other edge of the graph has derivative 0.
+    Only the plan's own messages are differentiated: every other edge of the graph has derivative 0. With `integrated`
+    the derivative is its mean on the way from w = 0 to w = 1.
     """
+    if attribution not in ("gradient", "integrated"):
+        raise SettingsError(f"There is no attribution called '{attribution}'. Choices: gradient, integrated.")
     assert plan.rows is not None, "explanations are about chosen candidates, not about a ranking"
     assert plan.rows.shape == (1, 1), "one explanation, one query, one candidate"
+    if attribution == "gradient":
+        return _differentiate(model, plan, treated, 1.0)
+    with torch.no_grad():
+        evidence = encode_weighted(model, plan, None)
+        logit = float(model.decode(evidence, treated)[0, 0])
+    points = [_differentiate(model, plan, treated, (i + 0.5) / STEPS) for i in range(STEPS)]
+    values = np.mean([point.values for point in points], axis=0)
+    return Importance(logit, points[0].reached, values)
+
+
+def _differentiate(model: KGCF, plan: Plan, treated: Tensor | None, at: float) -> Importance:
+    """The logit and its derivatives where every message weighs `at`."""
     like = model.encoder.query.weight
-    weights = [like.new_ones(len(step.sources), requires_grad=True) for step in plan.layers[1:]]
+    weights = [like.new_full((len(step.sources),), at, requires_grad=True) for step in plan.layers[1:]]
     evidence = encode_weighted(model, plan, weights)
     logit = model.decode(evidence, treated)[0, 0]
     reached = bool(evidence.reached[0, 0])

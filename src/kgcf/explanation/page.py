@@ -40,6 +40,7 @@ def render_page(explanation: Explanation) -> str:
         "counterfactual": _counterfactual(e),
         "deletion": _deletion(e),
         "weighting": e.weighting,
+        "attribution": "gradient" if e.attribution == "gradient" else "integrated gradient",
         "layers": "in the layer of its step" if e.layers == "own" else "summed over all layers",
         "data": data,
         "library": _asset("cytoscape.min.js"),

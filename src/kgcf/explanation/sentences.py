@@ -26,7 +26,7 @@ def answer_sentences(explanation: Explanation) -> Iterator[str]:
     e = explanation
     question = f"{e.head.name} —{e.relation.name}→ {e.tail.name}"
     asked = f"asked for the {e.asked}"
-    yield f"{question}: probability {e.probability:.3f} (logit {e.logit:.3f}, {asked})."
+    yield f"{question}: probability {e.probability:.3f} ({e.probability_from} of logit {e.logit:.3f}, {asked})."
     if e.known:
         also = f", with {e.hidden - 1} other link{'s' * (e.hidden > 2)} of the two" if e.hidden > 1 else ""
         yield f"The observed graph has this triple; it was hidden before asking{also}."
@@ -81,6 +81,24 @@ def counterfactual_sentences(explanation: Explanation) -> Iterator[str]:
             f"instead of {evidence.factual_probability:.3f}."
         )
     yield f"Being treated changes the probability by {evidence.individual_effect:+.3f} (ITE)."
+
+
+def counterfactual_line(explanation: Explanation) -> str:
+    """The counterfactual evidence on one line; empty for a model without treatment."""
+    evidence = explanation.counterfactual
+    if evidence is None:
+        return ""
+    own = f"T = {int(evidence.factual_treatment)}"
+    found = evidence.substitute
+    if found is None:
+        return f"{own}; no pair has the other treatment under {explanation.relation.name}."
+    outcome = "known" if found.known else "not known"
+    pair = f"{found.head.name} —{explanation.relation.name}→ {found.tail.name}"
+    return (
+        f"{own}; with T = {int(evidence.counterfactual_treatment)} the probability would be "
+        f"{evidence.counterfactual_probability:.4f}; nearest such pair: {pair} ({outcome}, "
+        f"distance {found.distance:.3f})."
+    )
 
 
 def _treatment_sentence(explanation: Explanation, evidence: NamedEvidence) -> str:

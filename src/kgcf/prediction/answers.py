@@ -98,8 +98,19 @@ def predict(
     allowed: Sequence[str] | None = None,
 ) -> list[Answer]:
     """The `top` best answers; known ones are left out unless shown, others only if `allowed`."""
+    return name_answers(observed, find_answers(observed, question, top, show_known, allowed), question.parts)
+
+
+def find_answers(
+    observed: ObservedGraph,
+    question: Question,
+    top: int = 10,
+    show_known: bool = False,
+    allowed: Sequence[str] | None = None,
+) -> Found:
+    """What `predict` finds, as ids."""
     if question.relation is None:
-        return _predict_relations(observed, question, top, show_known)
+        return _find_relations(observed, question, top, show_known)
     given = question.head if question.head is not None else question.tail
     assert given is not None
     entity = observed.entities.id(given, "entity")
@@ -116,14 +127,13 @@ def predict(
     best = best_first(scores, possible & (show_known | ~known), top)
     ends = (np.full(len(best), entity), best)
     heads, tails = ends if question.head is not None else ends[::-1]
-    found = Found(
+    return Found(
         np.stack([heads, np.full(len(best), relation), tails], axis=1),
         _ranks(scores, possible & ~known, best),
         observed.logits_of_ranked(entity, asked, best, scores, reached),
         known[best],
         reached[best],
     )
-    return name_answers(observed, found, question.parts)
 
 
 def score_triples(observed: ObservedGraph, triples: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -137,7 +147,7 @@ def score_triples(observed: ObservedGraph, triples: NDArray[np.int64]) -> NDArra
     return found
 
 
-def _predict_relations(observed: ObservedGraph, question: Question, top: int, show_known: bool) -> list[Answer]:
+def _find_relations(observed: ObservedGraph, question: Question, top: int, show_known: bool) -> Found:
     assert question.head is not None
     assert question.tail is not None
     head, tail = (observed.entities.id(name, "entity") for name in (question.head, question.tail))
@@ -148,8 +158,7 @@ def _predict_relations(observed: ObservedGraph, question: Question, top: int, sh
     logits, reached = table[:, 0], reach[:, 0]
     known = observed.graph.contains(triples)
     best = best_first(logits, show_known | ~known, top)
-    found = Found(triples[best], _ranks(logits, ~known, best), logits[best], known[best], reached[best])
-    return name_answers(observed, found, question.parts)
+    return Found(triples[best], _ranks(logits, ~known, best), logits[best], known[best], reached[best])
 
 
 def _ranks(scores: NDArray[np.floating], rivals: NDArray[np.bool_], answers: NDArray[np.int64]) -> NDArray[np.int64]:

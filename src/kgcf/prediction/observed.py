@@ -67,6 +67,10 @@ class ObservedGraph:
             logits = self.model.decode(evidence, treated)
         return logits.cpu().double().numpy(), evidence.reached.cpu().numpy()
 
+    def probability(self, logit: float, reached: bool) -> float:
+        """The probability of one answer: calibrated where the run has a calibration, else the sigmoid."""
+        return float(self.calibration.probabilities(np.array([logit]), np.array([reached]))[0])
+
     def logits_of_ranked(
         self,
         head: int,

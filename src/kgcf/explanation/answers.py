@@ -1,0 +1,52 @@
+"""Predictions with their reasons: every answer to a question beside its explanation."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kgcf.explanation.explainer import Explainer
+from kgcf.explanation.explanation import Explanation
+from kgcf.explanation.importance import Attribution
+from kgcf.explanation.paths import Layers, Weighting
+from kgcf.prediction.answers import Answer, Question, find_answers, name_answers
+
+PATHS = 3
+
+
+@dataclass(frozen=True)
+class ExplainedAnswer:
+    """An answer and why; a known answer is explained as if it were not known."""
+
+    answer: Answer
+    explanation: Explanation
+
+    def to_json(self) -> dict[str, Any]:
+        """The answer's own values, and under `explanation` those of its explanation."""
+        return {**asdict(self.answer), "explanation": self.explanation.to_json()}
+
+
+def explain_answers(
+    explainer: Explainer,
+    question: Question,
+    top: int = 10,
+    show_known: bool = False,
+    allowed: Sequence[str] | None = None,
+    *,
+    paths: int = PATHS,
+    weighting: Weighting = "mean",
+    layers: Layers = "own",
+    attribution: Attribution = "gradient",
+) -> list[ExplainedAnswer]:
+    """The answers of `predict`, each explained by its best paths as an answer to the question that was asked.
+
+    The deletion check is left out: ask `Explainer.explain` for that of a single answer.
+    """
+    observed = explainer.observed
+    found = find_answers(observed, question, top, show_known, allowed)
+    count = observed.graph.relation_count
+    explained = []
+    for answer, (h, r, t) in zip(name_answers(observed, found, question.parts), found.triples.tolist(), strict=True):
+        asked = (t, r + count, h) if question.head is None else (h, r, t)
+        case = explainer.case(*asked, layers, attribution)
+        explained.append(ExplainedAnswer(answer, explainer.explain_case(case, paths, weighting=weighting, check=False)))
+    return explained
