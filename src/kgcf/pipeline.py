@@ -14,6 +14,7 @@ from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
 from kgcf.devices import CPU, find_device
 from kgcf.errors import DataError
+from kgcf.model import KGCF
 from kgcf.prediction.observed import ObservedGraph
 from kgcf.propagation.plan import Planner
 from kgcf.run import Run, new_model
@@ -24,6 +25,8 @@ from kgcf.training.batches import choose_removal, epoch_order, make_batch, strea
 from kgcf.training.distributed import World
 from kgcf.training.loop import Listener, Trainer
 from kgcf.training.step import StepContext
+from kgcf.training.substitutes import Substitutes
+from kgcf.treatment import Treatment
 from kgcf.validation import divided_mrr
 
 SLOTS_WORTH_THREADS = 60_000  # state updates per batch from which a second thread pays
@@ -111,25 +114,13 @@ def _train(
         substitutes = substitutes_stage(folder, data, settings, treatment, around.say)
     model = new_model(settings, len(data.relations)).to(device)
     training = settings.training
-    assert training.remove != "auto"
-    context = StepContext(
-        model=model,
-        graph=data.graph,
-        objective=settings.objective,
-        treated=None if treatment is None else treatment.treated,
-        leave_one_out=settings.treatment.leave_one_out,
-        substitutes=substitutes,
-        remove=training.remove,
-        skip_unreached=training.skip_unreached,
-        memory=training.memory_gb * 1e9,
-    )
     bound = ObservedGraph(model, data.graph, data.entities, data.relations, treatment, training.threads)
 
     def validate() -> float:
         return divided_mrr(bound.scorer, data, training.validate_triples, training.seed, around.world)
 
     trainer = Trainer(
-        context,
+        _step_context(model, data, settings, treatment, substitutes),
         training,
         validate if len(data.valid) else None,
         around.world,
@@ -146,6 +137,25 @@ def _train(
         run.save_model()
         run.calibrate(test=False)
     return run
+
+
+def _step_context(
+    model: KGCF, data: Dataset, settings: Settings, treatment: Treatment | None, substitutes: Substitutes | None
+) -> StepContext:
+    """What a gradient step needs, from the settings and what the stages made."""
+    training = settings.training
+    assert training.remove != "auto"
+    return StepContext(
+        model=model,
+        graph=data.graph,
+        objective=settings.objective,
+        treated=None if treatment is None else treatment.treated,
+        leave_one_out=settings.treatment.leave_one_out,
+        substitutes=substitutes,
+        remove=training.remove,
+        skip_unreached=training.skip_unreached,
+        memory=training.memory_gb * 1e9,
+    )
 
 
 def _key(data: Dataset, settings: Settings) -> str:

@@ -39,13 +39,8 @@ def evaluate_command(
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate a run, or the frequency baseline on a dataset: the floor that every model must beat."""
-    if split not in _SPLITS:
-        raise unknown_name("split", split, _SPLITS)
     is_run = (Path(target) / "run.json").is_file()
-    if graph is not None and not is_run:
-        raise SettingsError(f"--graph goes with a run, and {target} is none.")
-    if device != CPU and not is_run:
-        raise SettingsError(f"--device goes with a run, and {target} is none: the frequency baseline only counts.")
+    _check(target, is_run, split, graph, device)
     other = graph if is_run else target
     data = None if other is None else open_data(other, names, header, split_seed, allow_inverse_leak, quiet=as_json)
     calibration: CalibrationRecord | None = None
@@ -66,6 +61,16 @@ def evaluate_command(
     _show(result, relations, details, output, as_json)
     if calibration is not None and not as_json:
         show_calibration(calibration)
+
+
+def _check(target: str, is_run: bool, split: str, graph: str | None, device: str) -> None:
+    """Refuse what does not go together."""
+    if split not in _SPLITS:
+        raise unknown_name("split", split, _SPLITS)
+    if graph is not None and not is_run:
+        raise SettingsError(f"--graph goes with a run, and {target} is none.")
+    if device != CPU and not is_run:
+        raise SettingsError(f"--device goes with a run, and {target} is none: the frequency baseline only counts.")
 
 
 def _show(result: Evaluation, relations: Vocabulary, details: bool, output: Path | None, as_json: bool) -> None:

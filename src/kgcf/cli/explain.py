@@ -63,12 +63,7 @@ def explain_command(
         graph=graph,
         observed=observed,
     )
-    if html is not None:
-        write_page(explanation, html)
-    if png is not None:
-        from kgcf.explanation.picture import draw_paths  # matplotlib is slow to import, and seldom needed
-
-        draw_paths(explanation, png)
+    _write(explanation, html, png)
     if as_json:
         typer.echo(json.dumps(explanation.to_json(), indent=2, ensure_ascii=False))
         return
@@ -77,6 +72,16 @@ def explain_command(
     for path in (html, png):
         if path is not None:
             console.print(f"Written to {path}.", style="dim", markup=False)
+
+
+def _write(explanation: Explanation, html: Path | None, png: Path | None) -> None:
+    """The page and the picture, where they were asked for."""
+    if html is not None:
+        write_page(explanation, html)
+    if png is not None:
+        from kgcf.explanation.picture import draw_paths  # matplotlib is slow to import, and seldom needed
+
+        draw_paths(explanation, png)
 
 
 def print_explanation(console: Console, explanation: Explanation) -> None:

@@ -121,18 +121,10 @@ class Planner:
         budget: Budget | None = None,
     ) -> Iterator[Plan]:
         """Plans for consecutive parts of the batch, each as large as the budget allows and at least one query."""
-        sources = np.ascontiguousarray(heads, dtype=np.int64)
+        questions = _pose(heads, candidates, hidden)
         asked = np.ascontiguousarray(relations, dtype=np.int64)
-        hidden = hide_nothing(len(sources)) if hidden is None else hidden
-        table = np.zeros((len(sources), 0)) if candidates is None else candidates
-        questions = Questions(
-            sources,
-            np.ascontiguousarray(table, dtype=np.int64),
-            np.ascontiguousarray(hidden.offsets, dtype=np.int64),
-            np.ascontiguousarray(hidden.triples, dtype=np.int32),
-        )
         self._check(questions, asked)
-        findings = _new_findings(len(sources), questions.candidates.shape[1], self.layers)
+        findings = _new_findings(len(asked), questions.candidates.shape[1], self.layers)
         limits = (budget or Budget()).limits
         first = 0
         while True:
@@ -151,7 +143,7 @@ class Planner:
             )
             yield self._assemble(questions, asked, findings, first, end, candidates is None)
             first = end
-            if first >= len(sources):
+            if first >= len(asked):
                 return
 
     def _check(self, questions: Questions, relations: NDArray[np.int64]) -> None:
@@ -253,6 +245,19 @@ def _new_scratch(entity_count: int, layers: int) -> Scratch:
         ball=np.empty((2, entity_count), np.int32),
         levels=np.zeros((2, layers + 2), np.int64),
         members=np.empty((layers + 1, entity_count), np.int32),
+    )
+
+
+def _pose(heads: ArrayLike, candidates: ArrayLike | None, hidden: HiddenTriples | None) -> Questions:
+    """The batch as the kernels want it: contiguous; candidates are [B, 0] when ranking."""
+    sources = np.ascontiguousarray(heads, dtype=np.int64)
+    hidden = hide_nothing(len(sources)) if hidden is None else hidden
+    table = np.zeros((len(sources), 0)) if candidates is None else candidates
+    return Questions(
+        sources,
+        np.ascontiguousarray(table, dtype=np.int64),
+        np.ascontiguousarray(hidden.offsets, dtype=np.int64),
+        np.ascontiguousarray(hidden.triples, dtype=np.int32),
     )
 
 
