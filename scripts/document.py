@@ -4,8 +4,8 @@ Documents mark a session with a fence ```console; every line that begins with `$
 lines after it are its output. `python scripts/document.py` runs the commands and rewrites the output;
 `--check` compares instead, and fails with a difference. Words must agree to the letter. In a fence
 ```console varying numbers may differ (times, results that depend on the machine); in a fence ```console learned
-a trained model speaks, and may say something else on another machine: there every command must print as many
-lines as documented, beginning with the same one up to its numbers.
+a trained model speaks, and may say something else on another machine: there every command must succeed or fail as
+documented, begin with the same word up to numbers, and print about as many lines.
 """
 
 import argparse
@@ -36,7 +36,7 @@ class Session:
     start: int
     end: int
     body: str
-    kind: str  # "": to the letter; "varying": up to numbers; "learned": first lines and their count
+    kind: str  # "": to the letter; "varying": up to numbers; "learned": by outline
 
     def commands(self) -> list[str]:
         """The commands, in order."""
@@ -71,18 +71,20 @@ def run(session: Session, folder: Path) -> str:
 def agrees(session: Session, fresh: str) -> bool:
     """Whether the documented output is current."""
     if session.kind == "learned":
-        return _outline(session.body) == _outline(fresh)
+        old, new = _outline(session.body), _outline(fresh)
+        about = all(abs(a[-1] - b[-1]) <= max(3, 0.3 * a[-1]) for a, b in zip(old, new, strict=False))
+        return about and [entry[:-1] for entry in old] == [entry[:-1] for entry in new]
     mask = _NUMBER if session.kind == "varying" else _SECONDS
     return _masked(mask, session.body) == _masked(mask, fresh)
 
 
-def _outline(text: str) -> list[tuple[str, str, int]]:
-    """(command, first line of its output up to numbers, number of lines) of every command."""
-    parts = re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]
+def _outline(text: str) -> list[tuple[str, str, bool, int]]:
+    """(command, first word of its output up to numbers, whether it failed, number of lines) of every command."""
     found = []
-    for part in parts:
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, *lines = part.splitlines()
-        found.append((command, _masked(_NUMBER, lines[0]) if lines else "", len(lines)))
+        word = _masked(_NUMBER, " ".join(lines)).split(maxsplit=1)[:1]
+        found.append((command, word[0] if word else "", any(line.startswith("Error:") for line in lines), len(lines)))
     return found
 
 
