@@ -114,7 +114,7 @@ def _train(
         substitutes = substitutes_stage(folder, data, settings, treatment, around.say)
     model = new_model(settings, len(data.relations)).to(device)
     training = settings.training
-    bound = ObservedGraph(model, data.graph, data.entities, data.relations, treatment, training.threads)
+    bound = ObservedGraph(model, data.graph, data.entities, data.relations, treatment)
 
     def validate() -> float:
         return divided_mrr(bound.scorer, data, training.validate_triples, training.seed, around.world)

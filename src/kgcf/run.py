@@ -224,7 +224,7 @@ class Run:
             entities,
             self.data.relations,
             treatment,
-            self.settings.training.threads,
+            None,  # ranking uses every core, however few a small training batch was worth
             calibration,
             train,
         )

@@ -29,5 +29,7 @@ class TrainingSettings(BaseModel):
     )
     checkpoint_seconds: float = Field(default=60.0, ge=0, description="Least time between two checkpoints in an epoch.")
     memory_gb: float = Field(default=2.0, gt=0, description="Memory that the states of one thread's plan may take.")
-    threads: int | None = Field(default=None, ge=1, description="Parts of a batch computed at once; default: cores.")
+    threads: int | None = Field(
+        default=None, ge=1, description="Parts of a training batch computed at once; ranking uses every core."
+    )
     seed: int = Field(default=0, ge=0, description="Of initial weights, order, negatives.")
