@@ -21,7 +21,7 @@ import torch
 from kgcf.config import configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
-from kgcf.pipeline import settle
+from kgcf.pipeline import settle, step_context
 from kgcf.propagation.plan import Planner
 from kgcf.run import new_model
 from kgcf.runs import RunFolder
@@ -29,7 +29,7 @@ from kgcf.stages import quiet, substitutes_stage, treatment_stage
 from kgcf.training.batches import Batch, epoch_order, make_batch, stream
 from kgcf.training.loop import Trainer
 from kgcf.training.objective import query_losses
-from kgcf.training.step import GradientComputer, StepContext
+from kgcf.training.step import GradientComputer
 from machine import describe_protocol
 
 VARIANTS = {
@@ -80,18 +80,7 @@ def trainer_step(data: Dataset, preset: str, changes: tuple[str, ...], negatives
     treatment = treatment_stage(folder, data, settings, quiet)
     substitutes = substitutes_stage(folder, data, settings, treatment, quiet)
     training = settings.training
-    assert training.remove != "auto"
-    context = StepContext(
-        model=new_model(settings, len(data.relations)),
-        graph=data.graph,
-        objective=settings.objective,
-        treated=None if treatment is None else treatment.treated,
-        leave_one_out=settings.treatment.leave_one_out,
-        substitutes=substitutes,
-        remove=training.remove,
-        skip_unreached=training.skip_unreached,
-        memory=training.memory_gb * 1e9,
-    )
+    context = step_context(new_model(settings, len(data.relations)), data, settings, treatment, substitutes)
     trainer, computer = Trainer(context, training, None), GradientComputer(context, 1)
     order = epoch_order(len(data.graph), training.seed, 0)
     size = training.batch_size
@@ -106,9 +95,8 @@ def measure(name: str, steps: int, negatives: int) -> dict[str, Any]:
     alone = EngineStep(data, negatives)
     with tempfile.TemporaryDirectory(prefix="kgcf-benchmark-") as scratch:
         works: dict[str, Step] = {"engine": alone}
-        for number, (title, (preset, changes)) in enumerate(VARIANTS.items()):
-            folder = RunFolder(Path(scratch) / str(number))
-            folder.path.mkdir()
+        folder = RunFolder(Path(scratch))  # the variants share treatment, entity space and substitutes
+        for title, (preset, changes) in VARIANTS.items():
             works[title] = trainer_step(data, preset, changes, negatives, folder)
     times: dict[str, list[float]] = {title: [] for title in works}
     for index in range(steps):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgcf.config import Settings
+from kgcf.errors import StorageError
 from kgcf.runs import RunFolder
 
 _SHOWN = ("mrr", "mr", "hits@1", "hits@3", "hits@10")
@@ -57,8 +58,9 @@ def _epochs(folder: RunFolder, history: object) -> list[dict[str, float]]:
     if isinstance(history, dict):
         return list(history["epochs"])
     log = folder.file("log.jsonl")
-    lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
-    by_epoch = {entry["epoch"]: entry for entry in map(json.loads, lines)}
+    text = log.read_text(encoding="utf-8") if log.is_file() else ""
+    whole = [line for line in text.splitlines(keepends=True) if line.endswith("\n")]  # a kill may cut the last line
+    by_epoch = {entry["epoch"]: entry for entry in map(json.loads, whole)}
     return [by_epoch[epoch] for epoch in sorted(by_epoch)]
 
 
@@ -66,7 +68,10 @@ def _test_figures(path: Path) -> dict[str, float]:
     """The headline figures of results.json where they are those of the test split."""
     if not path.is_file():
         return {}
-    results = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        results = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise StorageError(f"{path} is damaged: {error}. Write it again with: kgcf evaluate {path.parent}") from error
     if results.get("protocol", {}).get("split") != "test":
         return {}
     return {name: float(results[name]) for name in _SHOWN}

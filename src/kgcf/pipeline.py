@@ -120,7 +120,7 @@ def _train(
         return divided_mrr(bound.scorer, data, training.validate_triples, training.seed, around.world)
 
     trainer = Trainer(
-        _step_context(model, data, settings, treatment, substitutes),
+        step_context(model, data, settings, treatment, substitutes),
         training,
         validate if len(data.valid) else None,
         around.world,
@@ -139,7 +139,7 @@ def _train(
     return run
 
 
-def _step_context(
+def step_context(
     model: KGCF, data: Dataset, settings: Settings, treatment: Treatment | None, substitutes: Substitutes | None
 ) -> StepContext:
     """What a gradient step needs, from the settings and what the stages made."""

@@ -224,9 +224,8 @@ class Run:
             entities,
             self.data.relations,
             treatment,
-            None,  # ranking uses every core, however few a small training batch was worth
-            calibration,
-            train,
+            calibration=calibration,
+            train=train,
         )
 
     def _observe_new(self, source: Any) -> ObservedGraph:  # noqa: ANN401

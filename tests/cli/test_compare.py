@@ -9,7 +9,7 @@ import pytest
 
 from kgcf.comparison import read_record
 from kgcf.config import configure
-from kgcf.errors import SettingsError
+from kgcf.errors import SettingsError, StorageError
 from kgcf.learning_curves import draw_learning, learning_figure
 from kgcf.pipeline import fit
 from kgcf.runs import RunFolder
@@ -68,4 +68,9 @@ def test_an_unfinished_run_shows_its_log_with_every_epoch_once(tmp_path: Path) -
     assert read_record(folder.path).epochs == []
     for epoch, score in ((1, 0.2), (2, 0.3), (2, 0.4)):  # stopped in epoch 2 after it was logged, and resumed
         folder.log({"epoch": epoch, "seconds": 1.0, "validation_mrr": score})
+    with folder.file("log.jsonl").open("a") as file:
+        file.write('{"epoch": 3, "sec')  # killed while it wrote
     assert read_record(folder.path).validation == [(1, 0.2), (2, 0.4)]
+    folder.file("results.json").write_text("{")
+    with pytest.raises(StorageError, match="is damaged"):
+        read_record(folder.path)

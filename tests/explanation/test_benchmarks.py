@@ -93,6 +93,9 @@ def test_compare_counts_whole_paths_and_edges_by_hand() -> None:
 
 def test_deletion_is_measured_on_the_split_and_by_the_rule_asked_for(run: Run) -> None:
     explanations = script("explanations")
+    rules = {n: (r.layers, r.weighting, r.attribution) for n, r in explanations.RULES.items()}
+    assert rules["own-mean"] == ("own", "mean", "gradient")
+    assert rules["integrated-all-sum"] == ("all", "sum", "integrated")
     report = explanations.measure(run, "test", 6, 3, ["own-mean", "all-sum"])
     assert report["protocol"]["split"] == "test"
     observed = run.observe(None, "train")

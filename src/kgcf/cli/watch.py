@@ -8,8 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from kgcf.runs import RunFolder
 from kgcf.training.loop import Listener
-
-_TERMS = ("factual", "counterfactual", "context", "discrepancy")
+from kgcf.training.step import TERMS
 
 
 class Watcher(Listener):
@@ -62,5 +61,5 @@ class Watcher(Listener):
 
 
 def _describe(means: dict[str, float]) -> str:
-    terms = "  ".join(f"{term} {means[term]:.4f}" for term in _TERMS if term in means)
+    terms = "  ".join(f"{term} {means[term]:.4f}" for term in TERMS if term in means)
     return f"{terms}  {means['queries_per_second']:,.0f} queries/s"

@@ -17,10 +17,9 @@ from kgcf.training.batches import epoch_order, make_batch, stream
 from kgcf.training.checkpoint import Checkpoint, Progress, copy_weights, load_checkpoint, put_weights, save_checkpoint
 from kgcf.training.distributed import World
 from kgcf.training.settings import TrainingSettings
-from kgcf.training.step import GradientComputer, StepContext, Sums
+from kgcf.training.step import PER_QUERY, GradientComputer, StepContext, Sums
 
 Validate = Callable[[], float]
-PER_QUERY = ("factual", "counterfactual", "context")
 
 
 class TrainingError(KgcfError):

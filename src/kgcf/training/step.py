@@ -19,7 +19,8 @@ from kgcf.training.objective import ObjectiveSettings, query_losses
 from kgcf.training.substitutes import Substitutes, discrepancy_loss, pick_pairs
 
 TreatedAt = Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], HiddenTriples | None], NDArray[np.bool_]]
-TERMS = ("factual", "counterfactual", "context", "discrepancy")
+PER_QUERY = ("factual", "counterfactual", "context")  # terms that are sums over queries
+TERMS = (*PER_QUERY, "discrepancy")
 
 
 @dataclass
