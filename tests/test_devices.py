@@ -65,7 +65,7 @@ def new_model(treatment: bool = True, **choices: object) -> KGCF:
 def new_context(model: KGCF, skip_unreached: bool) -> StepContext:
     turned = np.roll(GRAPH.triples, 1, axis=0).astype(np.int64)
     known = np.arange(len(GRAPH)) % 2 == 0
-    found = Substitutes(GRAPH, turned[:, 0], turned[:, 2], np.arange(len(GRAPH)) % 5 > 0, known)
+    found = Substitutes(GRAPH, turned[:, 0], turned[:, 2], np.arange(len(GRAPH)) % 5 > 0, known, known)
     treatment = assign_treatment(GRAPH, TreatmentSettings())
     return step_context(model, GRAPH, treatment, found, skip_unreached=skip_unreached, alpha=0.3, beta=0.2)
 

@@ -41,8 +41,14 @@ def substitutes_stage(
     if treatment is None or not settings.needs_matching:
         return None
     path = folder.file("counterfactuals.parquet")
+    remove = settings.training.remove
+    assert remove != "auto"
+    choices = (settings.matching.candidates, settings.treatment.leave_one_out, remove)
     if path.is_file():
-        return as_substitutes(data.graph, CounterfactualTable.from_parquet(path))
+        kept = CounterfactualTable.from_parquet(path)
+        if (kept.candidates, kept.leave_one_out, kept.remove) == choices:
+            return as_substitutes(data.graph, kept)
+        say(f"{path.name} was made by other rules; matching again")
     space = space_stage(folder, data.graph, settings, say)
     say(f"matching {len(data.graph):,} triples with their nearest pair of the other treatment")
     with showing("matching", len(data.graph)) as advance:
@@ -54,6 +60,7 @@ def substitutes_stage(
             candidates=settings.matching.candidates,
             leave_one_out=settings.treatment.leave_one_out,
             advance=advance,
+            remove=remove,
         )
     table.to_parquet(path, data.entities, data.relations)
     return as_substitutes(data.graph, table)
@@ -77,6 +84,7 @@ def as_substitutes(graph: KnowledgeGraph, table: CounterfactualTable) -> Substit
         graph=graph,
         heads=table.substitutes[:, 0].astype(np.int64),
         tails=table.substitutes[:, 1].astype(np.int64),
-        flipped=table.matched,
+        matched=table.matched,
+        treatments=table.counterfactual_treatments,
         outcomes=table.counterfactual_outcomes,
     )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.embedding import EntitySpace, SpaceSettings
+from kgcf.treatment import assign_treatment
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +29,12 @@ class GivenTreatment:
 
     @property
     def labels(self) -> Any:
-        return SimpleNamespace(dense=lambda relation: self.table[relation])
+        return SimpleNamespace(dense=lambda relation: self.table[relation], groups=np.arange(len(self.table)))
 
-    def treated_triples(self, triples: NDArray[np.integer], leave_one_out: bool = False) -> NDArray[np.bool_]:
+    def treated_triples(
+        self, triples: NDArray[np.integer], leave_one_out: bool = False, remove: str = "triple"
+    ) -> NDArray[np.bool_]:
+        assert remove == "triple", "made-up values know no other links"
         result = np.zeros(len(triples), dtype=bool)
         for i, (h, r, t) in enumerate(np.asarray(triples)):
             result[i] = self.table[r, h] > 0 and self.table[r, h] == self.table[r, t]
@@ -64,6 +68,24 @@ def distance(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
     return math.sqrt(total)
 
 
+def treated_by_rebuilding(
+    triple: tuple[int, int, int], graph: KnowledgeGraph, treatment: Any, left_out: bool, remove: str, candidate: bool
+) -> bool:
+    """T of a triple; where links have to go, on a graph built without them. Made-up treatments know their own way.
+
+    `pair` takes away every link between the ends of a candidate, and of a triple asked about that is known.
+    """
+    h, _, t = triple
+    asked = np.array([triple])
+    if remove == "triple" or not left_out or not (candidate or graph.contains(asked)[0]):
+        return bool(treatment.treated_triples(asked, leave_one_out=left_out)[0])
+    ends = {h, t}
+    links = [row for row in graph.triples.tolist() if {row[0], row[2]} == ends]
+    if not links:
+        return bool(treatment.treated_triples(asked)[0])
+    return bool(assign_treatment(graph.without(links), treatment.settings).treated_triples(asked)[0])
+
+
 def match_by_loops(
     query: tuple[int, int, int],
     graph: KnowledgeGraph,
@@ -71,13 +93,14 @@ def match_by_loops(
     treatment: Any,
     candidates: str,
     leave_one_out: bool,
+    remove: str = "triple",
 ) -> tuple[int, int, float]:
     """(a, b, distance) by the definition: every pair, sums compared as fractions, ties to the lowest (a, b)."""
     h, r, t = query
     swap = r >= graph.relation_count
     if swap:
         h, r, t = t, r - graph.relation_count, h
-    own = bool(treatment.treated_triples(np.array([[h, r, t]]), leave_one_out=leave_one_out)[0])
+    own = treated_by_rebuilding((h, r, t), graph, treatment, leave_one_out, remove, candidate=False)
     linked = {(int(x), int(y)) for x, _, y in graph.triples}
     best: tuple[Fraction, int, int] | None = None
     for a in range(graph.entity_count):
@@ -87,7 +110,7 @@ def match_by_loops(
             if candidates == "observed" and (a, b) not in linked:
                 continue
             left_out = leave_one_out and candidates == "observed"
-            if bool(treatment.treated_triples(np.array([[a, r, b]]), leave_one_out=left_out)[0]) == own:
+            if treated_by_rebuilding((a, r, b), graph, treatment, left_out, remove, candidate=True) == own:
                 continue
             parts = distance(space.vectors[h], space.vectors[a]), distance(space.vectors[t], space.vectors[b])
             key = (Fraction(parts[0]) + Fraction(parts[1]), a, b)

@@ -155,15 +155,17 @@ def test_the_stage_keeps_what_it_computed(tmp_path: Path) -> None:
     stage = CausalStage(Cache(tmp_path, notices.append), threads=1)
     treatment = assign_treatment(data.graph)
     space = stage.space(data.graph, SPACE)
-    table = stage.table(space, treatment, "observed", True)
+    table = stage.table(space, treatment, "observed", True, "triple")
     files = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert len(files) == 2
-    again = stage.table(stage.space(data.graph, SPACE), treatment, "observed", True)
+    again = stage.table(stage.space(data.graph, SPACE), treatment, "observed", True, "triple")
     assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == files
     assert (again.substitutes == table.substitutes).all()
-    stage.table(space, treatment, "all", True)
-    stage.table(space, treatment, "observed", False)
+    stage.table(space, treatment, "all", True, "triple")
+    stage.table(space, treatment, "observed", False, "triple")
     stage.space(data.graph, SPACE.model_copy(update={"seed": 1}))
     stage.space(random_data(1).graph, SPACE)
     assert len(list(tmp_path.iterdir())) == 6
+    assert stage.table(space, treatment, "observed", True, "pair").remove == "pair"
+    assert len(list(tmp_path.iterdir())) == 7
     assert not notices

@@ -63,6 +63,24 @@ def test_equals_loops_with_real_treatments(seed: int, method: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("method", ["core_number", "collapsed_core", "core_component"])
+def test_equals_loops_where_pairs_are_hidden(seed: int, method: Any) -> None:
+    """Few entities, many links in both directions and of several relations."""
+    rng = np.random.default_rng(seed)
+    triples = np.stack([rng.integers(0, 7, 26), rng.integers(0, 2, 26), rng.integers(0, 7, 26)], axis=1)
+    graph = KnowledgeGraph.build(triples, 8, 2)
+    space = space_of(rng.normal(size=(8, 3)))
+    treatment = assign_treatment(graph, TreatmentSettings(method=method))
+    queries = np.concatenate([graph.triples[:12], every_query(graph)[rng.integers(0, 8 * 4 * 8, 12)]])
+    for mode in MODES:
+        table = match_pairs(queries, graph, space, treatment, mode, True, threads=1, remove="pair")
+        for i, query in enumerate(queries):
+            a, b, distance = match_by_loops(tuple(query), graph, space, treatment, mode, True, "pair")
+            assert tuple(table.substitutes[i]) == (a, b), (mode, query)
+            assert table.distances[i] == distance
+
+
 def test_pieces_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(7)
     triples = np.stack([rng.integers(0, 60, 400), rng.integers(0, 3, 400), rng.integers(0, 60, 400)], axis=1)

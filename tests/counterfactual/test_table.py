@@ -1,5 +1,6 @@
 """Tables travel through Parquet and arrays unharmed, and say on what they stand."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +20,14 @@ def make_table(candidates: str = "observed") -> tuple[CounterfactualTable, int, 
     queries = np.concatenate([graph.triples, graph.triples[:, ::-1]])
     queries[len(graph) :, 1] += graph.relation_count
     table = match_pairs(queries, graph, space, treatment, candidates, threads=1)  # type: ignore[arg-type]
+    assert table.remove == "triple"
     return table, graph.entity_count, graph.relation_count
 
 
 @pytest.mark.parametrize("candidates", ["all", "observed"])
 def test_parquet_round_trip(candidates: str, tmp_path: Path) -> None:
     table, n, r = make_table(candidates)
+    table = replace(table, remove="pair")
     table.to_parquet(tmp_path / "ids.parquet")
     table.to_parquet(tmp_path / "names.parquet", Vocabulary.numbered(n), Vocabulary([f"r{i}" for i in range(r)]))
     for file in ("ids.parquet", "names.parquet"):
@@ -32,7 +35,7 @@ def test_parquet_round_trip(candidates: str, tmp_path: Path) -> None:
         for name in COLUMNS:
             assert getattr(again, name).dtype == getattr(table, name).dtype
             assert (getattr(again, name) == getattr(table, name)).all()
-        assert (again.candidates, again.leave_one_out) == (table.candidates, table.leave_one_out)
+        assert (again.candidates, again.leave_one_out, again.remove) == (candidates, True, "pair")
     labels = pq.read_table(tmp_path / "names.parquet").to_pylist()
     assert [row["head_label"] for row in labels] == [str(h) for h in table.triples[:, 0]]
     assert labels[-1]["relation_label"] == f"inverse of r{table.triples[-1, 1] - r}"
@@ -50,10 +53,12 @@ def test_the_swapped_query_has_the_swapped_substitute() -> None:
 
 def test_arrays_round_trip_and_notes() -> None:
     table, _, _ = make_table("all")
-    again = CounterfactualTable.from_arrays(table.arrays(), "all", True)
+    again = CounterfactualTable.from_arrays(table.arrays(), "all", True, "triple")
     assert (again.substitutes == table.substitutes).all()
     assert "treatment on the full graph" in table.note
-    assert "without its own edge where it is a train triple" in make_table("observed")[0].note
+    observed = make_table("observed")[0]
+    assert "without its own edge where it is a train triple" in observed.note
+    assert "each with its treatment without any link between its ends" in replace(observed, remove="pair").note
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
 """Hidden sets against looking at every triple."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import hide_nothing, hide_pairs, hide_triples
+from kgcf.data.hidden import Remove, hide_by_rule, hide_known, hide_nothing, hide_pairs, hide_triples
 from tests.oracles import graphs
 
 
@@ -40,3 +41,21 @@ def test_absent_triples_hide_nothing() -> None:
     assert [hidden.of(b).tolist() for b in range(3)] == [[], [0], []]
     assert len(hide_nothing(5)) == 5
     assert not len(hide_nothing(5).triples)
+
+
+@pytest.mark.parametrize("remove", ["triple", "pair"])
+@given(graph=graphs(), seed=st.integers(0, 2**32 - 1))
+def test_the_rule_decides_and_unknown_triples_hide_nothing(remove: Remove, graph: KnowledgeGraph, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    asked = generator.integers(0, [graph.entity_count, 2 * graph.relation_count, graph.entity_count], (6, 3))
+    asked = np.concatenate([asked, graph.triples[:3]])
+    heads, relations, tails = asked.T
+    candidates = np.column_stack([tails, generator.integers(0, graph.entity_count, len(asked))])
+    whole = hide_by_rule(graph, heads, relations, candidates, remove)
+    single = hide_known(graph, heads, relations, tails, remove)
+    by_triple, by_pair = hide_triples(graph, heads, relations, tails), hide_pairs(graph, heads, candidates)
+    own_pair = hide_pairs(graph, heads, tails[:, None])
+    for b, known in enumerate(graph.contains(asked).tolist()):
+        assert whole.of(b).tolist() == (by_pair if remove == "pair" else by_triple).of(b).tolist()
+        expected = (own_pair if remove == "pair" else by_triple).of(b).tolist() if known else []
+        assert single.of(b).tolist() == expected

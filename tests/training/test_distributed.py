@@ -21,7 +21,7 @@ def joint(data: Dataset, rank: int, size: int) -> tuple[Sums, Sums]:
     graph = data.graph
     ends = np.roll(graph.triples, 3, axis=0).astype(np.int64)
     matched = np.arange(len(graph)) % 3 > 0
-    found = Substitutes(graph, ends[:, 0], ends[:, 2], matched, matched)
+    found = Substitutes(graph, ends[:, 0], ends[:, 2], matched, matched, matched)
     treatment = assign_treatment(graph, TreatmentSettings())
     net = model(3, treatment=True, context="unreached")
     context = step_context(net, graph, treatment, found, skip_unreached=True, alpha=0.3, beta=0.2)

@@ -118,8 +118,9 @@ def test_training_scores_are_ranking_scores_without_the_hidden_set(remove: str, 
 def substitutes(graph: KnowledgeGraph) -> Substitutes:
     """Any pairs will do here: every triple is matched with the ends of the next one."""
     turned = np.roll(graph.triples, 1, axis=0).astype(np.int64)
-    outcomes = np.arange(len(graph)) % 2 == 0
-    return Substitutes(graph, turned[:, 0], turned[:, 2], np.arange(len(graph)) % 5 > 0, outcomes)
+    matched, outcomes = np.arange(len(graph)) % 5 > 0, np.arange(len(graph)) % 2 == 0
+    factual = assign_treatment(graph, TreatmentSettings()).treated_triples(graph.triples, leave_one_out=True)
+    return Substitutes(graph, turned[:, 0], turned[:, 2], matched, factual ^ matched, outcomes | ~matched)
 
 
 def total(net: KGCF, graph: KnowledgeGraph, batch: Batch, **objective: object) -> tuple[Sums, Sums]:
@@ -136,7 +137,7 @@ def test_the_counterfactual_loss_flips_the_treatment_of_matched_queries(target: 
     found, treatment = substitutes(graph), assign_treatment(graph, TreatmentSettings())
     evidence = net.encode(Planner(graph, 2).plan(batch.heads, batch.relations, batch.candidates, batch.hidden))
     treated = treatment.treated(batch.heads, batch.relations, batch.candidates, batch.hidden)
-    flipped = np.where(found.flipped[batch.triples][:, None], ~treated, treated)
+    flipped = np.where(found.matched[batch.triples][:, None], ~treated, treated)
     targets = found.outcomes[batch.triples] if target == "outcome" else np.ones(len(batch))
     factual = query_losses(net.decode(evidence, torch.from_numpy(treated)), torch.ones(len(batch)), 1.0).sum()
     other = query_losses(net.decode(evidence, torch.from_numpy(flipped)), torch.from_numpy(targets), 1.0).sum()
@@ -152,7 +153,7 @@ def test_the_discrepancy_compares_positives_with_their_substitutes() -> None:
     net, batch = model(3, treatment=True), make(graph)
     _, apart = total(net, graph, batch, beta=1.0, disc="frobenius", disc_pairs=4)
     found = substitutes(graph)
-    rows = np.flatnonzero(found.flipped[batch.triples])[:4]
+    rows = np.flatnonzero(found.matched[batch.triples])[:4]
     states = []
     for b in rows.tolist():
         e, turned = int(batch.triples[b]), bool(batch.turned[b])

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 import typer
@@ -17,15 +17,18 @@ from kgcf.counterfactual.candidates import Candidates
 from kgcf.counterfactual.report import diagnostics_tables
 from kgcf.counterfactual.sentences import describe, example_rows, row_json
 from kgcf.data.dataset import Dataset
+from kgcf.data.hidden import Remove
 from kgcf.data.places import cache_folder
 from kgcf.embedding import EntitySpace, SpaceSettings
 from kgcf.errors import SettingsError, unknown_name
 from kgcf.progress import showing
 from kgcf.provenance import provenance
 from kgcf.storage import write_json
+from kgcf.training.batches import choose_removal
 from kgcf.treatment import TREATMENTS, Treatment, TreatmentSettings, assign_treatment
 
 _CANDIDATES = ("observed", "all")
+_REMOVE = ("auto", "triple", "pair")
 _PSI = ("frequency", "uniform", "inverse")
 
 
@@ -38,6 +41,10 @@ LabelsOption = Annotated[Path | None, typer.Option(help="file: lines entity, tab
 CandidatesOption = Annotated[str, typer.Option(help="observed pairs or all pairs.")]
 LeaveOneOutOption = Annotated[
     bool, typer.Option("--leave-one-out/--no-leave-one-out", help="Leave a triple's own edge out of its treatment.")
+]
+RemoveOption = Annotated[
+    str,
+    typer.Option(help="What is left out: the triple, all links of its pair, or auto: as training on these data would."),
 ]
 PsiOption = Annotated[str, typer.Option(help="Weight of a relation in the space: frequency, uniform, inverse.")]
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of walks, vectors, draws and placebos.")]
@@ -57,6 +64,7 @@ def counterfactuals(
     labels: LabelsOption = None,
     candidates: CandidatesOption = "observed",
     leave_one_out: LeaveOneOutOption = True,
+    remove: RemoveOption = "auto",
     psi: PsiOption = "frequency",
     seed: SeedOption = 0,
     pairs: PairsOption = 2_000,
@@ -75,14 +83,16 @@ def counterfactuals(
     chosen = cast(Candidates, _choice("candidate set", candidates, _CANDIDATES))
     space_settings = SpaceSettings(psi=cast(Any, _choice("weight", psi, _PSI)), seed=seed)
     settings = _treatment_settings(treatment, leave_one_out, k, labels)
+    rule = cast(Remove | Literal["auto"], _choice("removal", remove, _REMOVE))
     dataset = open_data(data, names, header, split_seed, allow_inverse_leak, quiet=as_json)
+    hides: Remove = choose_removal(dataset.graph, dataset.valid.queries) if rule == "auto" else rule
     stage = CausalStage(Cache(cache_folder() / "causal" if cache else None, _notice), threads, showing)
     assigned = _assign(dataset, settings, threads)
     space = stage.space(dataset.graph, space_settings)
     if triple is not None:
-        _print_triple(dataset, _ids(dataset, triple), space, assigned, chosen, as_json)
+        _print_triple(dataset, _ids(dataset, triple), space, assigned, chosen, hides, as_json)
         return
-    table = stage.table(space, assigned, chosen, leave_one_out)
+    table = stage.table(space, assigned, chosen, leave_one_out, hides)
     found = _diagnose(dataset, table, space, assigned, seed, pairs, threads)
     rows = list(example_rows(table, examples, np.random.default_rng(seed)))
     _deliver(dataset, table, found, rows, _protocol(settings, space_settings, pairs), relations, output, as_json)
@@ -168,9 +178,10 @@ def _print_triple(
     space: EntitySpace,
     treatment: Treatment,
     candidates: Candidates,
+    remove: Remove,
     as_json: bool,
 ) -> None:
-    table = match_pairs([triple], dataset.graph, space, treatment, candidates)
+    table = match_pairs([triple], dataset.graph, space, treatment, candidates, remove=remove)
     if as_json:
         values = row_json(table, 0, dataset.entities, dataset.relations)
         typer.echo(json.dumps({**values, "note": table.note}, indent=2, ensure_ascii=False))

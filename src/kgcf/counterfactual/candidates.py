@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.hidden import Remove
 from kgcf.treatment import Treatment
 
 Candidates = Literal["all", "observed"]
@@ -20,6 +21,7 @@ class ObservedPairs:
     heads: NDArray[np.int64] = field(repr=False)  # [P]
     tails: NDArray[np.int64] = field(repr=False)  # [P]
     pair_of_triple: NDArray[np.int64] = field(repr=False)  # [E] the pair of every triple, −1 for a self-loop
+    turned_pair_of_triple: NDArray[np.int64] = field(repr=False)  # [E] the pair (t, h), −1 where it is none
     triples_by_relation: NDArray[np.int64] = field(repr=False)  # [E] triples sorted by relation
     bounds: NDArray[np.int64] = field(repr=False)  # [R + 1] first of them for every relation
 
@@ -29,12 +31,11 @@ class ObservedPairs:
         heads, relations, tails = graph.triples.astype(np.int64).T.reshape(3, -1)
         keys = heads * graph.entity_count + tails
         distinct = np.unique(keys[heads != tails])
-        places = np.searchsorted(distinct, keys)
-        places[heads == tails] = -1
+        places, turned = (_places(distinct, part) for part in (keys, tails * graph.entity_count + heads))
         order = np.argsort(relations, kind="stable")
         bounds = np.searchsorted(relations[order], np.arange(graph.relation_count + 1))
         width = max(graph.entity_count, 1)
-        return cls(distinct // width, distinct % width, places, order, bounds)
+        return cls(distinct // width, distinct % width, places, turned, order, bounds)
 
     def __len__(self) -> int:
         return len(self.heads)
@@ -51,24 +52,53 @@ class ObservedPairs:
         return linked
 
     def treated(
-        self, relation: int, labels: NDArray[np.integer], own_left_out: NDArray[np.bool_] | None
+        self, relation: int, labels: NDArray[np.integer], left_out: "LeftOut | None" = None
     ) -> NDArray[np.bool_]:
-        """[P] T of every pair by labels [N]; a pair that r itself links takes its entry of own_left_out [E]."""
+        """[P] T of every pair (a, r, b) by labels [N], or without what a question about it hides."""
         own = labels[self.heads]
         treated: NDArray[np.bool_] = (own > 0) & (own == labels[self.tails])
-        if own_left_out is not None:
-            triples = self.triples_of(relation)
-            treated[self.pair_of_triple[triples]] = own_left_out[triples]
+        if left_out is None:
+            return treated
+        for member in left_out.relations_like(relation):
+            triples = self.triples_of(member)
+            treated[self.pair_of_triple[triples]] = left_out.treated[triples]
+            if left_out.remove == "pair":
+                turned = self.turned_pair_of_triple[triples]
+                treated[turned[turned >= 0]] = left_out.treated[triples][turned >= 0]
         return treated
 
 
-def left_out_treatments(
-    graph: KnowledgeGraph, treatment: Treatment, candidates: Candidates, leave_one_out: bool
-) -> NDArray[np.bool_] | None:
-    """[E] T of every train triple without its own edge, where candidates need it (DESIGN 2.3)."""
-    if not leave_one_out or candidates == "all":
-        return None
-    return treatment.treated_triples(graph.triples, leave_one_out=True)
+def _places(distinct: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where keys stand among sorted ones, −1 if nowhere."""
+    places = np.searchsorted(distinct, keys)
+    places[places == len(distinct)] = 0
+    return np.where(distinct[places] == keys, places, -1) if len(distinct) else np.full(len(keys), -1)
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """T of the train triples, each without what a question about it hides (DESIGN 2.3).
+
+    Removing a triple concerns the pair that it links, under its relation. Removing a pair takes all links between a
+    and b away, whatever relation and direction they have, so it concerns (a, b) and (b, a) under every relation whose labels come from
+    the same graph. Both T and the removal are symmetric: the value of any one link serves them all.
+    """
+
+    treated: NDArray[np.bool_] = field(repr=False)  # [E]
+    remove: Remove
+    groups: NDArray[np.integer] = field(repr=False)  # [R] relations with the same labels
+
+    @classmethod
+    def of(cls, graph: KnowledgeGraph, treatment: Treatment, remove: Remove) -> Self:
+        """Ask about every triple of the graph."""
+        treated = treatment.treated_triples(graph.triples, leave_one_out=True, remove=remove)
+        return cls(treated, remove, treatment.labels.groups)
+
+    def relations_like(self, relation: int) -> list[int]:
+        """The relations whose triples change T of pairs under this one."""
+        if self.remove == "triple":
+            return [relation]
+        return np.flatnonzero(self.groups == self.groups[relation]).tolist()
 
 
 def groups(values: NDArray[np.integer], count: int) -> Iterator[tuple[int, NDArray[np.intp]]]:

@@ -53,6 +53,7 @@ class Diagnostics:
     method: str
     candidates: str
     leave_one_out: bool
+    remove: str
     note: str
     shares: TreatmentShares
     matches: MatchSummary
@@ -81,7 +82,7 @@ def diagnose(
     advance: Advance = silent,
 ) -> Diagnostics:
     """Describe the table of the train triples; `advance` hears three steps for every relation with a triple."""
-    effects = estimate_effects(data.graph, space, treatment, seed, pairs_per_relation, threads, advance)
+    effects = estimate_effects(data.graph, space, treatment, seed, pairs_per_relation, threads, advance, table.remove)
     relations = [
         RelationDiagnostics(
             relation, data.relations.display(relation), summarise(table, rows), effects.per_relation[relation]
@@ -93,8 +94,9 @@ def diagnose(
         method=treatment.settings.method,
         candidates=table.candidates,
         leave_one_out=table.leave_one_out,
+        remove=table.remove,
         note=table.note,
-        shares=treatment_shares(data, treatment, seed),
+        shares=treatment_shares(data, treatment, seed, table.remove),
         matches=summarise(table, np.arange(len(table))),
         effects=effects.overall,
         relations=tuple(sorted(relations, key=lambda part: -part.matches.triples)),

@@ -2,7 +2,7 @@
 
 Pairs are drawn from the candidate population itself, the observed pairs, r-linked or not: over positives alone the
 sign would only be that of P(T = 1). Every drawn pair is matched with its nearest pair of the opposite treatment,
-and the effect is the mean of (2T − 1)(A − A^CF). T of a pair that r links is taken without its own edge, always.
+and the effect is the mean of (2T − 1)(A − A^CF). T of a pair is taken without what a training query about it hides, always.
 
 A placebo changes T *before* matching: with the matches kept, T and A − A^CF stay tied, and where few pairs
 are treated the mean would be that of the real effect.
@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.counterfactual.candidates import ObservedPairs
+from kgcf.counterfactual.candidates import LeftOut, ObservedPairs
 from kgcf.counterfactual.matching import run_searches
 from kgcf.counterfactual.nearest import Search, search_among
 from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.hidden import Remove
 from kgcf.embedding import EntitySpace
 from kgcf.progress import Advance, silent
 from kgcf.treatment import Treatment
@@ -78,10 +79,11 @@ def estimate_effects(
     pairs_per_relation: int = 10_000,
     threads: int | None = None,
     advance: Advance = silent,
+    remove: Remove = "triple",
 ) -> Effects:
     """Draw at most `pairs_per_relation` pairs for every relation and estimate; one step per relation and kind."""
     pairs = ObservedPairs.of(graph)
-    left_out = treatment.treated_triples(graph.triples, leave_one_out=True)
+    left_out = LeftOut.of(graph, treatment, remove)
     rows: dict[str, dict[int, _Rows]] = {kind: {} for kind in KINDS}
     for relation in np.unique(graph.triples[:, 1]).tolist():
         generator = np.random.default_rng([seed, relation])
@@ -91,7 +93,7 @@ def estimate_effects(
         treatments = {
             "effect": real,
             "shuffled_treatment": generator.permutation(real),
-            "permuted_labels": pairs.treated(relation, generator.permutation(labels), None),
+            "permuted_labels": pairs.treated(relation, generator.permutation(labels)),
         }
         for kind, treated in treatments.items():
             rows[kind][relation] = _match_drawn(graph, space, pairs, relation, treated, drawn, threads)

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kgcf.counterfactual.candidates import Candidates, ObservedPairs, groups, left_out_treatments
+from kgcf.counterfactual.candidates import Candidates, LeftOut, ObservedPairs, groups
 from kgcf.counterfactual.nearest import Found, Ints, Search, search_among, search_by_label
 from kgcf.counterfactual.table import CounterfactualTable
 from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.hidden import HiddenTriples, Remove
 from kgcf.embedding import EntitySpace
 from kgcf.errors import DataError, SettingsError
 from kgcf.progress import Advance, silent
@@ -30,20 +31,24 @@ def match_pairs(
     threads: int | None = None,
     advance: Advance = silent,
     pool: "Pool | None" = None,
+    *,
+    remove: Remove = "triple",
+    hidden: HiddenTriples | None = None,
 ) -> CounterfactualTable:
     """The substitute (a, b) of every triple (h, r, t), known or not: T(a,r,b) = 1 − T(h,r,t), minimal distance.
 
     a ≠ h, b ≠ t, a ≠ b, both with a train edge; equal distances go to the lowest (a, b). With leave_one_out (default:
-    as the treatment's settings say) a train triple's own edge is left out of its treatment, for the triples asked
-    about and, among observed candidates, for those that are train triples of r. Inverse relations swap the ends.
-    Whoever asks often on one graph gives a `pool` of the same graph, treatment and choices.
+    as the treatment's settings say) treatments are taken on the graph without what training hides (`remove`): for
+    the train triples among those asked about, and for observed candidates. Inverse relations swap the ends.
+    `hidden` says what each triple asked about must not see, instead. Whoever asks often on one graph gives a `pool` of
+    the same graph, treatment and choices.
     """
     own = treatment.settings.leave_one_out if leave_one_out is None else leave_one_out
-    pool = pool or Pool.of(graph, treatment, candidates, own)
-    assert pool.serves(graph, treatment, candidates, own)
+    pool = pool or Pool.of(graph, treatment, candidates, own, remove)
+    assert pool.serves(graph, treatment, candidates, own, remove)
     asked = _checked(triples, graph, space)
     forward = forward_triples(asked, graph.relation_count)
-    treated = treatment.treated_triples(forward, leave_one_out=own)
+    treated = _factual_treatments(treatment, forward, own, remove, hidden)
     outcomes = graph.contains(forward)
     a, b, distances = run_searches(
         pool.searches(space, forward, treated), forward[:, 0], forward[:, 2], threads, advance
@@ -55,8 +60,17 @@ def match_pairs(
     swapped = asked[:, 1] >= graph.relation_count
     substitutes = np.stack([np.where(swapped, b, a), np.where(swapped, a, b)], axis=1).astype(np.int32)
     return CounterfactualTable(
-        asked, substitutes, distances, treated, treated ^ found, outcomes, found_outcomes, candidates, own
+        asked, substitutes, distances, treated, treated ^ found, outcomes, found_outcomes, candidates, own, remove
     )
+
+
+def _factual_treatments(
+    treatment: Treatment, forward: NDArray[np.int64], own: bool, remove: Remove, hidden: HiddenTriples | None
+) -> NDArray[np.bool_]:
+    """[Q] T^F, without what is said to be hidden, or by the rule."""
+    if hidden is None:
+        return treatment.treated_triples(forward, leave_one_out=own, remove=remove)
+    return treatment.treated(forward[:, 0], forward[:, 1], forward[:, 2:], hidden)[:, 0]
 
 
 def forward_triples(triples: NDArray[np.int32], relation_count: int) -> NDArray[np.int64]:
@@ -76,22 +90,28 @@ class Pool:
     treatment: Treatment
     candidates: Candidates
     leave_one_out: bool
+    remove: Remove
     pairs: ObservedPairs | None = field(repr=False)  # None: all pairs
-    own_left_out: NDArray[np.bool_] | None = field(repr=False)
+    left_out: LeftOut | None = field(repr=False)  # None: treatments on the full graph
 
     @classmethod
-    def of(cls, graph: KnowledgeGraph, treatment: Treatment, candidates: Candidates, leave_one_out: bool) -> "Pool":
+    def of(
+        cls, graph: KnowledgeGraph, treatment: Treatment, candidates: Candidates, leave_one_out: bool, remove: Remove
+    ) -> "Pool":
         """Collect them."""
         if candidates not in ("all", "observed"):
             raise SettingsError(f"There is no candidate set called '{candidates}'. Choices: all, observed.")
         pairs = ObservedPairs.of(graph) if candidates == "observed" else None
-        left_out = left_out_treatments(graph, treatment, candidates, leave_one_out)
-        return cls(graph, treatment, candidates, leave_one_out, pairs, left_out)
+        needed = leave_one_out and pairs is not None
+        left_out = LeftOut.of(graph, treatment, remove) if needed else None
+        return cls(graph, treatment, candidates, leave_one_out, remove, pairs, left_out)
 
-    def serves(self, graph: KnowledgeGraph, treatment: Treatment, candidates: Candidates, leave_one_out: bool) -> bool:
+    def serves(
+        self, graph: KnowledgeGraph, treatment: Treatment, candidates: Candidates, leave_one_out: bool, remove: Remove
+    ) -> bool:
         """Whether it was made of these very objects."""
         same = self.graph is graph and self.treatment is treatment
-        return same and (self.candidates, self.leave_one_out) == (candidates, leave_one_out)
+        return same and (self.candidates, self.leave_one_out, self.remove) == (candidates, leave_one_out, remove)
 
     def searches(
         self, space: EntitySpace, forward: NDArray[np.int64], treated: NDArray[np.bool_]
@@ -108,7 +128,7 @@ class Pool:
                 if pairs is None:
                     yield search_by_label(vectors, active, labels, wanted), part
                 else:
-                    allowed = pairs.treated(relation, labels, self.own_left_out) == wanted
+                    allowed = pairs.treated(relation, labels, self.left_out) == wanted
                     yield search_among(vectors, pairs.heads[allowed], pairs.tails[allowed]), part
 
 

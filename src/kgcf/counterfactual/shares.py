@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from kgcf.data.dataset import Dataset
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import hide_triples
+from kgcf.data.hidden import Remove, hide_by_rule
 from kgcf.treatment import Treatment
 
 
@@ -19,25 +19,25 @@ class TreatmentShares:
     """
 
     train: float | None  # positives on the full graph
-    train_left_out: float | None  # positives, each without its own edge
+    train_left_out: float | None  # positives, each without what a training query hides
     train_negatives: float | None  # strict negatives of the train queries, on the full graph
-    train_negatives_left_out: float | None  # the same, each without the edge of its query's positive
+    train_negatives_left_out: float | None  # the same, each without what its query hides
     valid: float | None
     valid_negatives: float | None
 
 
-def treatment_shares(data: Dataset, treatment: Treatment, seed: int = 0) -> TreatmentShares:
+def treatment_shares(data: Dataset, treatment: Treatment, seed: int = 0, remove: Remove = "triple") -> TreatmentShares:
     """One negative per positive: the tail replaced by a uniform entity that gives no known truth."""
     generator = np.random.default_rng(seed)
     graph = data.graph
     queries, negatives = draw_negatives(graph.triples, graph, generator)
-    hidden = hide_triples(graph, queries[:, 0], queries[:, 1], queries[:, 2])
-    heads, relations = queries[:, 0], queries[:, 1]
+    heads, relations, answers = queries.T
+    hidden = hide_by_rule(graph, heads, relations, np.stack([answers, negatives], axis=1), remove)
     valid = data.valid.queries if data.valid.observed is graph else np.zeros((0, 3), np.int32)
     valid_queries, valid_negatives = draw_negatives(valid, data.valid.known, generator)
     return TreatmentShares(
         train=_mean(treatment.treated_triples(graph.triples)),
-        train_left_out=_mean(treatment.treated_triples(graph.triples, leave_one_out=True)),
+        train_left_out=_mean(treatment.treated_triples(graph.triples, leave_one_out=True, remove=remove)),
         train_negatives=_mean(treatment.treated(heads, relations, negatives[:, None])),
         train_negatives_left_out=_mean(treatment.treated(heads, relations, negatives[:, None], hidden)),
         valid=_mean(treatment.treated_triples(valid)),

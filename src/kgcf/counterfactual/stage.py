@@ -13,6 +13,7 @@ from kgcf.counterfactual.candidates import Candidates
 from kgcf.counterfactual.matching import match_pairs
 from kgcf.counterfactual.table import CounterfactualTable
 from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.hidden import Remove
 from kgcf.embedding import EntitySpace, SpaceSettings, count_steps, embed_entities
 from kgcf.progress import Advance, silent
 from kgcf.treatment import Treatment
@@ -47,9 +48,9 @@ class CausalStage:
         return EntitySpace(vectors.astype(np.float32, copy=False), settings, graph.fingerprint)
 
     def table(
-        self, space: EntitySpace, treatment: Treatment, candidates: Candidates, leave_one_out: bool
+        self, space: EntitySpace, treatment: Treatment, candidates: Candidates, leave_one_out: bool, remove: Remove
     ) -> CounterfactualTable:
-        """The counterfactuals of all train triples, keyed by the graph, the space, the labels and both switches."""
+        """The counterfactuals of all train triples, keyed by the graph, the space, the labels and all switches."""
         graph = treatment.graph
         inputs: dict[str, object] = {
             "graph": graph.fingerprint,
@@ -57,13 +58,13 @@ class CausalStage:
             "treatment": treatment.fingerprint,
             "candidates": candidates,
             "leave_one_out": leave_one_out,
+            "remove": remove,
         }
 
         def compute() -> dict[str, NDArray[np.generic]]:
             with self.showing("matching", len(graph)) as advance:
-                return match_pairs(
-                    graph.triples, graph, space, treatment, candidates, leave_one_out, self.threads, advance
-                ).arrays()
+                choices = (candidates, leave_one_out, self.threads, advance)
+                return match_pairs(graph.triples, graph, space, treatment, *choices, remove=remove).arrays()
 
         kept = self.cache.arrays("counterfactuals", inputs, compute)
-        return CounterfactualTable.from_arrays(kept, candidates, leave_one_out)
+        return CounterfactualTable.from_arrays(kept, candidates, leave_one_out, remove)

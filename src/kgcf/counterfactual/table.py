@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from kgcf.counterfactual.candidates import Candidates
+from kgcf.data.hidden import Remove
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import StorageError
 from kgcf.storage import replacing
@@ -43,6 +44,7 @@ class CounterfactualTable:
     counterfactual_outcomes: NDArray[np.bool_] = field(repr=False)  # [Q] A^CF
     candidates: Candidates
     leave_one_out: bool
+    remove: Remove  # what leaving one out takes away: the triple, or all links of its pair
 
     def __len__(self) -> int:
         return len(self.triples)
@@ -56,14 +58,13 @@ class CounterfactualTable:
     @property
     def note(self) -> str:
         """On which graph the treatments stand, as a sentence."""
-        query = (
-            "T^F of a train triple is taken without its own edge"
-            if self.leave_one_out
-            else "T^F is taken on the full graph"
-        )
+        pair = self.remove == "pair"
+        without = "without any link between its ends" if pair else "without its own edge"
+        query = f"T^F of a train triple is taken {without}" if self.leave_one_out else "T^F is taken on the full graph"
         if self.candidates == "all":
             return f"{query}; substitutes come from all pairs, with their treatment on the full graph."
-        own = "without its own edge where it is a train triple" if self.leave_one_out else "on the full graph"
+        own = without if pair else f"{without} where it is a train triple"
+        own = own if self.leave_one_out else "on the full graph"
         return f"{query}; substitutes come from the observed pairs, each with its treatment {own}."
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
@@ -72,16 +73,17 @@ class CounterfactualTable:
 
     @classmethod
     def from_arrays(
-        cls, arrays: Mapping[str, NDArray[np.generic]], candidates: Candidates, leave_one_out: bool
+        cls, arrays: Mapping[str, NDArray[np.generic]], candidates: Candidates, leave_one_out: bool, remove: Remove
     ) -> "CounterfactualTable":
         """The table whose columns `arrays` gave."""
         columns: dict[str, Any] = {name: arrays[name] for name in COLUMNS}
-        return cls(**columns, candidates=candidates, leave_one_out=leave_one_out)
+        return cls(**columns, candidates=candidates, leave_one_out=leave_one_out, remove=remove)
 
     def to_parquet(self, path: Path, entities: Vocabulary | None = None, relations: Vocabulary | None = None) -> None:
         """Write one row per triple, atomically; with vocabularies, labels stand beside the ids."""
         table = pa.table(self._columns(entities, relations))
         settings = {"candidates": self.candidates, "leave_one_out": json.dumps(self.leave_one_out)}
+        settings["remove"] = self.remove
         with replacing(path) as temporary:
             pq.write_table(table.replace_schema_metadata(settings), temporary)
 
@@ -102,6 +104,7 @@ class CounterfactualTable:
                 column["counterfactual_outcome"],
                 "all" if settings["candidates"] == "all" else "observed",
                 bool(json.loads(settings["leave_one_out"])),
+                "pair" if settings.get("remove") == "pair" else "triple",  # tables without the entry hid triples
             )
         except (OSError, pa.ArrowException, KeyError) as error:
             raise StorageError(

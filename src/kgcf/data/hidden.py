@@ -5,12 +5,15 @@ treatments) works on the graph minus this set, so that nothing betrays the answe
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kgcf.compiled import kernel
 from kgcf.data.graph import KnowledgeGraph
+
+Remove = Literal["triple", "pair"]  # what a question about a triple of the graph hides
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +34,30 @@ class HiddenTriples:
 def hide_nothing(query_count: int) -> HiddenTriples:
     """Queries about triples that are not in the graph: evaluation and prediction."""
     return HiddenTriples(np.zeros(query_count + 1, np.int64), np.zeros(0, np.int32))
+
+
+def hide_by_rule(
+    graph: KnowledgeGraph, heads: ArrayLike, relations: ArrayLike, candidates: ArrayLike, remove: Remove
+) -> HiddenTriples:
+    """What questions (h, r, ?) with candidates [B, K], the answer first, must not see: the one place that decides."""
+    if remove == "pair":
+        return hide_pairs(graph, heads, candidates)
+    return hide_triples(graph, heads, relations, np.asarray(candidates)[:, 0])
+
+
+def hide_known(
+    graph: KnowledgeGraph, heads: ArrayLike, relations: ArrayLike, tails: ArrayLike, remove: Remove
+) -> HiddenTriples:
+    """What questions about single triples must not see: nothing where the graph does not have the triple.
+
+    Such a question is asked as ranking asks it, with every link in sight.
+    """
+    asked = [np.asarray(part, dtype=np.int64) for part in (heads, relations, tails)]
+    hidden = hide_by_rule(graph, asked[0], asked[1], asked[2][:, None], remove)
+    sizes = np.diff(hidden.offsets)
+    known = graph.contains(np.stack(asked, axis=1))
+    offsets = np.concatenate([[0], np.cumsum(np.where(known, sizes, 0))]).astype(np.int64)
+    return HiddenTriples(offsets, hidden.triples[np.repeat(known, sizes)])
 
 
 def hide_triples(graph: KnowledgeGraph, heads: ArrayLike, relations: ArrayLike, tails: ArrayLike) -> HiddenTriples:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import HiddenTriples, hide_nothing, hide_pairs, hide_triples
+from kgcf.data.hidden import HiddenTriples, Remove, hide_known
 from kgcf.explanation.importance import Attribution, Importance, weigh_edges
 from kgcf.explanation.lattice import Lattice
 from kgcf.explanation.paths import (
@@ -25,7 +25,6 @@ from kgcf.explanation.paths import (
 )
 from kgcf.prediction.observed import ObservedGraph
 from kgcf.propagation.plan import Plan
-from kgcf.training.batches import Remove
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +123,7 @@ def open_case(
 
 def hide_for_explanation(graph: KnowledgeGraph, head: int, relation: int, tail: int, remove: Remove) -> HiddenTriples:
     """What the explanation of a triple must not see: nothing where it is not in the graph, else itself or its pair."""
-    if not graph.contains([[head, relation, tail]])[0]:
-        return hide_nothing(1)
-    return hide_pairs(graph, [head], [[tail]]) if remove == "pair" else hide_triples(graph, [head], [relation], [tail])
+    return hide_known(graph, [head], [relation], [tail], remove)
 
 
 def _treatment_tensor(treated: bool | None, count: int) -> Tensor | None:

@@ -1,13 +1,14 @@
 """Counterfactual evidence: would the model still predict the link if its ends stood in another neighbourhood?"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kgcf.counterfactual import Candidates, CounterfactualTable, Pool, match_pairs
 from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.hidden import HiddenTriples, Remove, hide_by_rule, hide_nothing
 from kgcf.embedding import EntitySpace
 from kgcf.explanation.case import Case
 from kgcf.explanation.paths import Path
@@ -58,6 +59,7 @@ class Matching:
 
     space: EntitySpace
     candidates: Candidates
+    remove: Remove = "triple"  # as the run was trained: substitutes keep the treatments that training gave them
     _pools: dict[bool, Pool] = field(default_factory=dict, repr=False)  # by leave_one_out
 
     def match(
@@ -66,13 +68,16 @@ class Matching:
         graph: KnowledgeGraph,
         treatment: Treatment,
         leave_one_out: bool | None = None,
+        hidden: HiddenTriples | None = None,
     ) -> CounterfactualTable:
         """`match_pairs` on this space."""
         own = treatment.settings.leave_one_out if leave_one_out is None else leave_one_out
         pool = self._pools.get(own)
-        if pool is None or not pool.serves(graph, treatment, self.candidates, own):
-            pool = self._pools[own] = Pool.of(graph, treatment, self.candidates, own)
-        return match_pairs(triples, graph, self.space, treatment, self.candidates, own, pool=pool)
+        if pool is None or not pool.serves(graph, treatment, self.candidates, own, self.remove):
+            pool = self._pools[own] = Pool.of(graph, treatment, self.candidates, own, self.remove)
+        return match_pairs(
+            triples, graph, self.space, treatment, self.candidates, own, pool=pool, remove=self.remove, hidden=hidden
+        )
 
 
 def find_evidence(case: Case, matching: Matching) -> CounterfactualEvidence:
@@ -82,15 +87,19 @@ def find_evidence(case: Case, matching: Matching) -> CounterfactualEvidence:
     explained as if it were not known. Probabilities are those that predictions show.
     """
     assert case.treated is not None, "a model without treatment has no counterfactual"
-    table = _match_case(np.array([case.triple]), case, matching)
+    matching, graph, treatment = _as_seen(case, matching)
+    table = matching.match(np.array([case.triple]), graph, treatment, leave_one_out=True)
     assert bool(table.factual_treatments[0]) == case.treated
     counterfactual = bool(table.counterfactual_treatments[0])
     substitute = None
     if table.matched[0]:
         a, b = table.substitutes[0].tolist()
         known = bool(table.counterfactual_outcomes[0])
-        left_out = matching.candidates == "observed"  # as its treatment was taken when it was found
-        own = _match_case(np.array([[a, case.triple[1], b]]), case, matching, left_out)
+        r = case.triple[1]
+        rule = hide_nothing(1)  # its treatment is taken as it was when it was found
+        if matching.candidates == "observed":
+            rule = hide_by_rule(graph, [a], [r], [[b]], matching.remove)
+        own = matching.match(np.array([[a, r, b]]), graph, treatment, leave_one_out=True, hidden=rule)
         assert bool(own.factual_treatments[0]) == counterfactual
         further = bool(own.counterfactual_treatments[0])
         substitute = Substitute(a, b, float(table.distances[0]), known, counterfactual, further)
@@ -120,15 +129,13 @@ def find_edge_treatments(
     return {edge: EdgeTreatments(*pair) for edge, pair in zip(edges, pairs, strict=True)}
 
 
-def _match_case(
-    asked: NDArray[np.int64], case: Case, matching: Matching, leave_one_out: bool = True
-) -> CounterfactualTable:
-    """Match a triple as the case sees it: without further hidden triples, and left out of its own treatment."""
+def _as_seen(case: Case, matching: Matching) -> tuple[Matching, KnowledgeGraph, Treatment]:
+    """Where the triple of a case is matched: on the observed graph, or on the one without further hidden triples."""
     observed, treatment = case.observed, case.observed.treatment
     assert treatment is not None
     if len(case.hidden.triples) < 2:
-        return matching.match(asked, observed.graph, treatment, leave_one_out)
+        return matching, observed.graph, treatment
     # the pair has other links, hidden with the triple: match on the graph without them
     reduced = observed.graph.without(observed.graph.triples[case.hidden.triples])
     assigned = assign_treatment(reduced, treatment.settings, entities=observed.entities, relations=observed.relations)
-    return match_pairs(asked, reduced, matching.space, assigned, matching.candidates, leave_one_out)
+    return replace(matching, _pools={}), reduced, assigned

@@ -116,7 +116,7 @@ class Explainer:
 
     @cached_property
     def _matching(self) -> Matching:
-        return Matching(self._find_space(), self._candidates)
+        return Matching(self._find_space(), self._candidates, self._remove)
 
     def _entity(self, index: int) -> Named:
         return Named(self.observed.entities.label(index), self.observed.entities.display(index))

@@ -1,16 +1,14 @@
 """Training queries: which triples of an epoch form a batch, what is asked, against whom, and what is hidden."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import HiddenTriples, hide_pairs, hide_triples
+from kgcf.data.hidden import HiddenTriples, Remove, hide_by_rule, hide_pairs
 from kgcf.training.negatives import draw_negatives
 
-Remove = Literal["triple", "pair"]
 LINKED_SHARE = 0.01  # of validation pairs that train links: below it, `auto` hides pairs
 
 
@@ -51,11 +49,8 @@ def make_batch(
     relations = relation + turned * graph.relation_count
     drawn, possible = draw_negatives(graph, heads, relations, negatives, generator)
     candidates = np.concatenate([answers[:, None], drawn], axis=1)[possible]
-    heads, relations, answers = heads[possible], relations[possible], answers[possible]
-    if remove == "pair":
-        hidden = hide_pairs(graph, heads, candidates)
-    else:
-        hidden = hide_triples(graph, heads, relations, answers)
+    heads, relations = heads[possible], relations[possible]
+    hidden = hide_by_rule(graph, heads, relations, candidates, remove)
     left_out = int((~possible).sum())
     return Batch(triples[possible], turned[possible], heads, relations, candidates, hidden, left_out)
 

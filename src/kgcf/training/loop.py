@@ -124,7 +124,7 @@ class Trainer:
         progress.steps += 1
 
     def _move(self, total: Sums, apart: Sums) -> None:
-        """One step of Adam along the mean gradient over queries plus β times that of the discrepancy."""
+        """One step of Adam along the gradient of the terms' means plus β times that of the discrepancy."""
         for term, value in (total.terms | apart.terms).items():
             if not math.isfinite(value):
                 place = f"epoch {self._progress.epoch + 1}, step {self._progress.step + 1}"
@@ -132,11 +132,12 @@ class Trainer:
                     f"The {term} loss became {value} in {place}. "
                     "Lower training.learning_rate, or look for extreme weights in the data."
                 )
-        if not total.queries and not apart.queries:
+        if not total.queries and not apart.queries and "context" not in total.terms:
             return
         beta = self.context.objective.beta / max(apart.queries, 1)
-        for parameter, mean, extra in zip(self._model.parameters(), total.gradients, apart.gradients, strict=True):
-            parameter.grad = mean / max(total.queries, 1) + beta * extra
+        means = total.mean_gradients(self._model)
+        for parameter, mean, extra in zip(self._model.parameters(), means, apart.gradients, strict=True):
+            parameter.grad = mean + beta * extra
         for group in self._optimiser.param_groups:
             group["lr"] = self._learning_rate()
         self._optimiser.step()
@@ -157,9 +158,11 @@ class Trainer:
     def _means(self) -> dict[str, float]:
         """The epoch's losses per query, what was left out, and queries per second, so far."""
         sums = self._progress.running
-        queries, seconds = max(sums.get("queries", 0), 1), max(sums.get("seconds", 0.0), 1e-9)
-        asked = sums.get("queries", 0) + sums.get("unreached", 0) + sums.get("impossible", 0)
-        means: dict[str, float] = {term: sums[term] / queries for term in PER_QUERY if term in sums}
+        queries, seconds = sums.get("queries", 0), max(sums.get("seconds", 0.0), 1e-9)
+        computed = queries + sums.get("unreached", 0)
+        asked = computed + sums.get("impossible", 0)
+        over = {term: max(computed if term == "context" else queries, 1) for term in PER_QUERY}
+        means: dict[str, float] = {term: sums[term] / over[term] for term in PER_QUERY if term in sums}
         if "discrepancy" in sums:
             means["discrepancy"] = sums["discrepancy"] / max(sums.get("compared", 0), 1)
         means |= {name: sums.get(name, 0.0) for name in ("queries", "unreached", "impossible", "seconds")}

@@ -1,4 +1,4 @@
-"""The gradient of one batch: parts of it in threads, sums over queries, divided by their number at the end."""
+"""The gradient of one batch: parts of it in threads, sums over queries, each divided by their number at the end."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from kgcf.training.objective import ObjectiveSettings, query_losses
 from kgcf.training.substitutes import Substitutes, discrepancy_loss, pick_pairs
 
 TreatedAt = Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], HiddenTriples | None], NDArray[np.bool_]]
-PER_QUERY = ("factual", "counterfactual", "context")  # terms that are sums over queries
+PER_QUERY = ("factual", "counterfactual", "context")  # terms that are sums over queries; context: the left out too
 TERMS = (*PER_QUERY, "discrepancy")
 
 
@@ -42,6 +42,19 @@ class Sums:
         self.queries += other.queries
         self.unreached += other.unreached
         self.impossible += other.impossible
+
+    def mean_gradients(self, model: KGCF) -> list[Tensor]:
+        """The gradient of the loss whose terms are means over the queries that they were summed over.
+
+        The context term runs over all queries and moves the head of the unreached alone; the other terms run over
+        the queries kept. These reach that head only by unreached answers, and where such are kept all queries are.
+        So every parameter has one number of queries to be divided by.
+        """
+        head = model.decoder.unreached
+        apart = set() if head is None else {id(parameter) for parameter in head.parameters()}
+        kept, asked = max(self.queries, 1), max(self.queries + self.unreached, 1)
+        divisors = (asked if id(parameter) in apart else kept for parameter in model.parameters())
+        return [gradient / divisor for gradient, divisor in zip(self.gradients, divisors, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -142,10 +155,10 @@ def _losses(
         losses["context"] = query_losses(model.decode_unreached(evidence, treated), ones, temperature).sum()
     if context.substitutes is not None and treated is not None and objective.alpha > 0:
         found = context.substitutes
-        flipped = torch.from_numpy(found.flipped[batch.triples[rows]])  # [B]
-        outcomes = torch.from_numpy(found.outcomes[batch.triples[rows]])
-        logits = model.decode(evidence, treated ^ flipped.unsqueeze(1))
-        targets = ones if objective.cf_target == "printed" else outcomes
+        flips = found.flips(batch.triples[rows], treated[:, 0].numpy())  # [B]
+        outcomes = np.where(flips, found.outcomes[batch.triples[rows]], True)  # A^CF, or A^F = 1 where T stays
+        logits = model.decode(evidence, treated ^ torch.from_numpy(flips).unsqueeze(1))
+        targets = ones if objective.cf_target == "printed" else torch.from_numpy(outcomes)
         losses["counterfactual"] = query_losses(logits, targets, temperature, counted)[keep].sum()
     return losses
 

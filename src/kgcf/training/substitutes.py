@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import hide_pairs, hide_triples
+from kgcf.data.hidden import hide_by_rule
 from kgcf.model import KGCF
 from kgcf.propagation.plan import Planner
 from kgcf.propagation.sparse import propagate
@@ -23,8 +23,18 @@ class Substitutes:
     graph: KnowledgeGraph
     heads: NDArray[np.int64]  # [E] a; −1 where nothing was matched
     tails: NDArray[np.int64]  # [E] b
-    flipped: NDArray[np.bool_]  # [E] whether T^CF differs from T^F: matched
+    matched: NDArray[np.bool_]  # [E] whether there is such a pair
+    treatments: NDArray[np.bool_]  # [E] T^CF: the treatment of (a, b), T^F where nothing was matched
     outcomes: NDArray[np.bool_]  # [E] A^CF
+
+    def flips(self, triples: NDArray[np.int64], factual: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """[B] of which queries L_CF turns T round: those whose T^F [B] is not that of their substitute.
+
+        The table stands without the links of the answer. A query that hides links of its negatives too may, seldom,
+        have another T^F than the table says, the substitute's: then there is nothing to turn, as for the unmatched.
+        """
+        result: NDArray[np.bool_] = self.matched[triples] & (factual != self.treatments[triples])
+        return result
 
 
 def pick_pairs(batch: Batch, found: Substitutes | None, most: int | Literal["all"], remove: Remove) -> Batch | None:
@@ -35,7 +45,7 @@ def pick_pairs(batch: Batch, found: Substitutes | None, most: int | Literal["all
     """
     if found is None:
         return None
-    matched = np.flatnonzero(found.flipped[batch.triples])
+    matched = np.flatnonzero(found.matched[batch.triples])
     rows = matched if most == "all" else matched[:most]
     if not len(rows):
         return None
@@ -44,10 +54,7 @@ def pick_pairs(batch: Batch, found: Substitutes | None, most: int | Literal["all
     heads = np.concatenate([batch.heads[rows], np.where(turned, b, a)])
     answers = np.concatenate([batch.candidates[rows, 0], np.where(turned, a, b)])
     relations = np.tile(batch.relations[rows], 2)
-    if remove == "pair":
-        hidden = hide_pairs(found.graph, heads, answers[:, None])
-    else:
-        hidden = hide_triples(found.graph, heads, relations, answers)
+    hidden = hide_by_rule(found.graph, heads, relations, answers[:, None], remove)
     return Batch(np.tile(triples, 2), np.tile(turned, 2), heads, relations, answers[:, None], hidden)
 
 

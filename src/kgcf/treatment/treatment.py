@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import HiddenTriples, hide_triples
+from kgcf.data.hidden import HiddenTriples, Remove, hide_known
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.storage import save_arrays
 from kgcf.treatment.hidden_edges import find_hidden_edges
@@ -81,10 +81,12 @@ class Treatment(ABC):
         changes = LabelChanges.none(np.size(heads)) if hidden is None else self.changes(relations, hidden)
         return self.labels.compare(heads, relations, candidates, changes)
 
-    def treated_triples(self, triples: ArrayLike, leave_one_out: bool = False) -> NDArray[np.bool_]:
-        """[Q] T of triples [Q, 3]; with `leave_one_out` each on the graph without itself, where it is in it."""
+    def treated_triples(
+        self, triples: ArrayLike, leave_one_out: bool = False, remove: Remove = "triple"
+    ) -> NDArray[np.bool_]:
+        """[Q] T of triples [Q, 3]; with `leave_one_out` one that the graph has is taken without what it hides."""
         heads, relations, tails = np.asarray(triples).reshape(-1, 3).T
-        hidden = hide_triples(self.graph, heads, relations, tails) if leave_one_out else None
+        hidden = hide_known(self.graph, heads, relations, tails, remove) if leave_one_out else None
         return self.treated(heads, relations, tails[:, None], hidden)[:, 0]
 
     def changes(self, relations: ArrayLike, hidden: HiddenTriples) -> LabelChanges:
