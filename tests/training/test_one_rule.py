@@ -97,7 +97,7 @@ def test_the_counterfactual_treatment_is_that_of_the_substitute(remove: Remove, 
         for (_, r, _), (a, b) in zip(graph.triples.tolist(), table.substitutes.tolist(), strict=True):
             seen = without_links(graph, a, r, b, remove) if a >= 0 else graph
             of_substitutes.append(bool(assign_treatment(seen, TreatmentSettings()).treated_triples([[a, r, b]])[0]))
-        assert 0 < found.matched.sum()
+        assert found.matched.any()
         for batch, factual, counterfactual in hear(data, treatment, found, remove):
             for row, triple in enumerate(batch.triples.tolist()):
                 turned = bool(factual[row, 0] != counterfactual[row, 0])

@@ -9,7 +9,9 @@ from kgcf.model import KGCF
 from kgcf.propagation.plan import Planner
 from kgcf.propagation.reference import DenseEdges, propagate_densely, score_densely
 from kgcf.training.batches import Batch, Remove, make_batch, stream
+from kgcf.training.loop import Trainer
 from kgcf.training.objective import query_losses
+from kgcf.training.settings import TrainingSettings
 from kgcf.training.step import GradientComputer, Sums
 from kgcf.training.substitutes import Substitutes, pick_pairs
 from kgcf.treatment import TreatmentSettings, assign_treatment
@@ -80,6 +82,61 @@ def test_reached_and_unreached_learn_apart(skip: bool) -> None:
     for (name, parameter), found, wanted in zip(net.named_parameters(), sums.gradients, expected, strict=True):
         reference = torch.zeros_like(parameter) if wanted is None else wanted
         assert torch.allclose(found, reference, atol=1e-10), name
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_every_term_is_a_mean_over_the_queries_that_it_runs_over(threads: int) -> None:
+    """Some answers are unreached: paths learn from the others, the head of the unreached from all."""
+    graph = family(np.random.default_rng(7))
+    net, found = model(3, treatment=True, context="unreached"), substitutes(graph)
+    treatment = assign_treatment(graph, TreatmentSettings())
+    context = step_context(net, graph, treatment, found, skip_unreached=True, alpha=0.5)
+    settings = TrainingSettings(batch_size=90, seed=3, learning_rate=1e-12)
+    trainer = Trainer(context, settings, None)
+    trainer._step(GradientComputer(context, threads), [np.arange(5, 95)])
+    batch = make_batch(graph, np.arange(5, 95), 5, "triple", stream(3, 0, 0, 0))
+    plan = Planner(graph, 2).plan(batch.heads, batch.relations, batch.candidates, batch.hidden)
+    evidence = net.encode(plan)
+    treated = treatment.treated(batch.heads, batch.relations, batch.candidates, batch.hidden)
+    flips = found.matched[batch.triples][:, None]
+    terms: dict[str, list[torch.Tensor]] = {"factual": [], "counterfactual": [], "context": []}
+    arms = (
+        ("factual", treated, np.ones(len(batch))),
+        ("counterfactual", treated ^ flips, found.outcomes[batch.triples]),
+    )
+    for name, flags, targets in arms:
+        logits = net.decode(evidence, torch.from_numpy(flags))
+        for b in np.flatnonzero(evidence.reached[:, 0].numpy()).tolist():
+            seen = torch.cat([logits[b, :1], logits[b, 1:][evidence.reached[b, 1:]]]).unsqueeze(0)
+            terms[name].append(query_losses(seen, torch.from_numpy(targets[b : b + 1]), 1.0)[0])
+    background = net.decode_unreached(evidence, torch.from_numpy(treated))
+    terms["context"] = list(query_losses(background, torch.ones(len(batch)), 1.0))
+    means = {name: torch.stack(values).mean() for name, values in terms.items()}
+    assert len(terms["factual"]) == len(terms["counterfactual"]) < len(terms["context"]) == len(batch)
+    loss = means["factual"] + 0.5 * means["counterfactual"] + means["context"]
+    expected = torch.autograd.grad(loss, list(net.parameters()), allow_unused=True)
+    for (name, parameter), wanted in zip(net.named_parameters(), expected, strict=True):
+        assert parameter.grad is not None
+        reference = torch.zeros_like(parameter) if wanted is None else wanted
+        assert torch.allclose(parameter.grad, reference, atol=1e-9), name
+    shown = trainer._means()
+    assert {name: shown[name] for name in means} == pytest.approx({n: float(v.detach()) for n, v in means.items()})
+
+
+def test_the_head_of_the_unreached_learns_where_no_answer_is_reached() -> None:
+    """Every answer of the batch is unreached: paths have nothing to learn from, and do not move."""
+    graph = KnowledgeGraph.build([[0, 0, 1], [2, 0, 3], [4, 0, 5]], 6, 1)
+    for context, moved in (("unreached", True), ("none", False)):
+        net = model(1, context=context)
+        settled = step_context(net, graph, skip_unreached=True)
+        before = [parameter.detach().clone() for parameter in net.parameters()]
+        trainer = Trainer(settled, TrainingSettings(batch_size=3), None)
+        trainer._step(GradientComputer(settled, 1), [np.arange(3)])
+        same = [torch.equal(one, two) for one, two in zip(before, net.parameters(), strict=True)]
+        head = {id(p) for p in net.decoder.unreached.parameters()} if net.decoder.unreached is not None else set()
+        paths = [equal for equal, p in zip(same, net.parameters(), strict=True) if id(p) not in head]
+        assert all(paths)
+        assert all(same) != moved
 
 
 def test_threads_and_memory_change_nothing_but_rounding() -> None:

@@ -80,8 +80,8 @@ class LeftOut:
     """T of the train triples, each without what a question about it hides (DESIGN 2.3).
 
     Removing a triple concerns the pair that it links, under its relation. Removing a pair takes all links between a
-    and b away, whatever relation and direction they have, so it concerns (a, b) and (b, a) under every relation whose labels come from
-    the same graph. Both T and the removal are symmetric: the value of any one link serves them all.
+    and b away, whatever relation and direction they have, so it concerns (a, b) and (b, a), under every relation whose
+    labels come from the same graph. Both T and the removal are symmetric: the value of any one link serves them all.
     """
 
     treated: NDArray[np.bool_] = field(repr=False)  # [E]

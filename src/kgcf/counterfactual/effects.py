@@ -2,7 +2,8 @@
 
 Pairs are drawn from the candidate population itself, the observed pairs, r-linked or not: over positives alone the
 sign would only be that of P(T = 1). Every drawn pair is matched with its nearest pair of the opposite treatment,
-and the effect is the mean of (2T − 1)(A − A^CF). T of a pair is taken without what a training query about it hides, always.
+and the effect is the mean of (2T − 1)(A − A^CF). T of a pair is taken without what a training query about it hides,
+always.
 
 A placebo changes T *before* matching: with the matches kept, T and A − A^CF stay tied, and where few pairs
 are treated the mean would be that of the real effect.
