@@ -27,7 +27,7 @@ from kgcf.encoder import Encoder
 from kgcf.propagation.contexts import all_contexts
 from kgcf.propagation.parallel import Workers, split_evenly
 from kgcf.propagation.plan import Budget, Planner
-from kgcf.propagation.ranking import score_all
+from kgcf.propagation.ranking import make_background, reads_contexts, score_all
 from kgcf.propagation.reference import DenseEdges, propagate_densely, score_densely
 from kgcf.propagation.scores import score_candidates
 from machine import describe_protocol, peak_memory, reset_peak_memory
@@ -131,7 +131,8 @@ def time_ranking(work: Workload, threads: int, repeats: int) -> Cost:
     """Cost per query of ranking all entities with the sparse engine."""
     model = Model(work)
     planners = [Planner(work.graph, work.settings.layers) for _ in range(threads)]
-    contexts = all_contexts(work.graph)
+    contexts = all_contexts(work.graph) if reads_contexts(model.decoder) else None
+    background = make_background(model.decoder, work.graph.entity_count, contexts)
     size = work.rank_batch * threads
     batches = [work.batch(seed, size, 1) for seed in range(repeats + 2)]
 
@@ -142,7 +143,7 @@ def time_ranking(work: Workload, threads: int, repeats: int) -> Cost:
 
             def rank(worker: int, part: slice) -> None:
                 plan = planners[worker].plan(heads[part], relations[part], None)
-                score_all(model.encoder, model.decoder, plan, contexts=contexts)
+                score_all(model.encoder, model.decoder, plan, background=background)
 
             workers.map(rank, split_evenly(size, threads))
 

@@ -22,9 +22,13 @@ class Head(nn.Module):
 
     def project(self, part: str, values: Tensor) -> Tensor:
         """[…, H] a part […, width] times its columns of the first linear map."""
+        return functional.linear(values, self.columns(part))
+
+    def columns(self, part: str) -> Tensor:
+        """[H, width] the columns of the first linear map that belong to a part."""
         names = list(self.parts)
         begin = sum(self.parts[name] for name in names[: names.index(part)])
-        return functional.linear(values, self.hidden.weight[:, begin : begin + self.parts[part]])
+        return self.hidden.weight[:, begin : begin + self.parts[part]]
 
     def finish(self, projected: Tensor) -> Tensor:
         """[…] logits from the sum […, H] of all projected parts."""
@@ -83,8 +87,12 @@ class Decoder(nn.Module):
 
     def project_context(self, context: Tensor) -> Tensor:
         """[…, H] the relation histograms k(t) […, 2R] in the head that reads them."""
-        head = self.unreached or self.reached
-        return head.project("context", context)
+        return functional.linear(context, self.context_weight)
+
+    @property
+    def context_weight(self) -> Tensor:
+        """[H, 2R] what projects a relation histogram, in the head that reads them."""
+        return (self.unreached or self.reached).columns("context")
 
     def evidence(
         self, states: Tensor, q: Tensor, treated: Tensor | None = None, context: Tensor | None = None

@@ -108,9 +108,13 @@ class EncoderLayer(nn.Module):
 
     def project_context(self, context: Tensor) -> Tensor:
         """[…, D] what the relation histograms k(v) […, 2R] add to an update (`context = layers`)."""
+        return functional.linear(context, self.context_weight)
+
+    @property
+    def context_weight(self) -> Tensor:
+        """[D, 2R] what projects a relation histogram (`context = layers`)."""
         assert self.context_linear is not None
-        projected: Tensor = self.context_linear(context)
-        return projected
+        return self.context_linear.weight
 
     def update(self, own: Tensor, statistics: Tensor, scale: Tensor | None, context: Tensor | None = None) -> Tensor:
         """[S, D] the next states, from own states [S, D], statistics [S, A, D], scale [S] and projected context [S, D].

@@ -16,7 +16,7 @@ from kgcf.devices import CPU, find_device
 from kgcf.errors import DataError
 from kgcf.model import KGCF
 from kgcf.prediction.observed import ObservedGraph
-from kgcf.propagation.plan import Planner
+from kgcf.propagation.plan import Budget, Planner
 from kgcf.run import Run, new_model
 from kgcf.runs import RunFolder
 from kgcf.stages import Say, quiet, substitutes_stage, treatment_stage
@@ -100,10 +100,12 @@ def _useful_threads(settings: Settings, data: Dataset) -> int:
     batch = make_batch(data.graph, triples, settings.objective.negatives, training.remove, stream(training.seed, 0))
     if not len(batch):
         return 1
-    plan = Planner(data.graph, settings.encoder.layers).plan(
-        batch.heads, batch.relations, batch.candidates, batch.hidden
-    )
-    return torch.get_num_threads() if plan.slot_count >= SLOTS_WORTH_THREADS else 1
+    slots = 0
+    budget = Budget(training.memory_gb * 1e9, settings.encoder.width, settings.encoder.statistics)
+    planner = Planner(data.graph, settings.encoder.layers)
+    for plan in planner.parts(batch.heads, batch.relations, batch.candidates, batch.hidden, budget):
+        slots += plan.slot_count
+    return torch.get_num_threads() if slots >= SLOTS_WORTH_THREADS else 1
 
 
 def _train(
@@ -114,10 +116,11 @@ def _train(
         substitutes = substitutes_stage(folder, data, settings, treatment, around.say)
     model = new_model(settings, len(data.relations)).to(device)
     training = settings.training
-    bound = ObservedGraph(model, data.graph, data.entities, data.relations, treatment)
+    memory = training.memory_gb * 1e9
+    bound = ObservedGraph(model, data.graph, data.entities, data.relations, treatment, memory=memory)
 
     def validate() -> float:
-        return divided_mrr(bound.scorer, data, training.validate_triples, training.seed, around.world)
+        return divided_mrr(bound.scorer, data, training.validate_triples, training.seed, around.world, memory)
 
     trainer = Trainer(
         step_context(model, data, settings, treatment, substitutes),

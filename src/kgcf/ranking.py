@@ -5,13 +5,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from kgcf import memory as bound
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.devices import worker_threads
 from kgcf.model import KGCF
 from kgcf.propagation.contexts import all_contexts
 from kgcf.propagation.parallel import Workers
 from kgcf.propagation.plan import Planner
-from kgcf.propagation.ranking import score_all
+from kgcf.propagation.ranking import Background, make_background, reads_contexts, score_all
 from kgcf.propagation.sparse import budget_for
 
 TreatedAll = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
@@ -27,16 +28,15 @@ class GraphScorer:
         graph: KnowledgeGraph,
         treated: TreatedAll | None,
         threads: int | None = None,
-        memory: float = 1e9,
+        memory: float = bound.DEFAULT,
     ) -> None:
         self._model = model
         self._graph = graph
         self._treated = treated
         self._threads = worker_threads(model.device, threads)
-        settings = model.encoder.settings
         self._budget = budget_for(model.encoder, memory)
-        self._planners = [Planner(graph, settings.layers) for _ in range(self._threads)]
-        self._contexts = all_contexts(graph) if settings.context in ("decoder", "unreached") else None
+        self._planners = [Planner(graph, model.encoder.settings.layers) for _ in range(self._threads)]
+        self._contexts = all_contexts(graph) if reads_contexts(model.decoder) else None
 
     def score_tails(self, heads: NDArray[np.int64], relations: NDArray[np.int64]) -> NDArray[np.float32]:
         """[B, N] scores for ranking: reached entities before unreached ones, whose order the context decides."""
@@ -49,10 +49,12 @@ class GraphScorer:
         shape = (len(heads), self._graph.entity_count)
         scores, reached = np.empty(shape, dtype=np.float32), np.zeros(shape, dtype=bool)
         size = max(1, min(_QUERIES_AT_ONCE, -(-len(heads) // self._threads)))
+        background = make_background(self._model.decoder, self._graph.entity_count, self._contexts)
 
         def work(worker: int, start: int) -> None:
             part = slice(start, start + size)
-            self._score(self._planners[worker], heads[part], relations[part], scores[part], reached[part])
+            planner = self._planners[worker]
+            self._score(planner, background, heads[part], relations[part], scores[part], reached[part])
 
         with Workers(self._threads) as workers:
             workers.map(work, range(0, len(heads), size))
@@ -61,6 +63,7 @@ class GraphScorer:
     def _score(
         self,
         planner: Planner,
+        background: Background,
         heads: NDArray[np.int64],
         relations: NDArray[np.int64],
         scores: NDArray[np.float32],
@@ -70,7 +73,7 @@ class GraphScorer:
         for plan in planner.parts(heads, relations, None, None, self._budget):
             rows = slice(plan.first, plan.first + len(plan))
             known = None if treated is None else treated[rows]
-            found = score_all(self._model.encoder, self._model.decoder, plan, known, contexts=self._contexts)
+            found = score_all(self._model.encoder, self._model.decoder, plan, known, background)
             scores[rows] = found.cpu().numpy()
             last = plan.layers[-1]
             reached[plan.first + last.queries, last.entities] = True

@@ -93,7 +93,10 @@ class Run:
         task: Split = getattr(asked, split)
         observed = self.bind(task.observed, task.entities)
         model = f"kgcf ({self.folder.facts()['preset']})"
-        result = evaluate(observed.scorer, asked, split, model=model, limit=limit, seed=seed, advance=advance)
+        memory = observed.memory
+        result = evaluate(
+            observed.scorer, asked, split, model=model, limit=limit, seed=seed, memory=memory, advance=advance
+        )
         result.protocol.update(self._protocol())
         if save:
             write_json(self.folder.file("results.json"), result.to_json())
@@ -226,6 +229,7 @@ class Run:
             treatment,
             calibration=calibration,
             train=train,
+            memory=self.settings.training.memory_gb * 1e9,
         )
 
     def _observe_new(self, source: Any) -> ObservedGraph:  # noqa: ANN401

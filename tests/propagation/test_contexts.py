@@ -27,7 +27,7 @@ def test_contexts_leave_hidden_triples_out(remove: str) -> None:
         graph = random_graph(seed, relation_count=3)
         batch = random_batch(seed, graph, remove=remove)
         contexts = collect_contexts(graph, batch.hidden, np.arange(5)[:, None], batch.candidates)
-        table = contexts.dense(torch.zeros(1, dtype=torch.float64))[contexts.row_tensor(torch.zeros(1))]
+        table = contexts.project(torch.eye(6, dtype=torch.float64))[contexts.row_tensor(torch.zeros(1))]
         for query, k in np.ndindex(*batch.candidates.shape):
             expected = count_by_hand(graph, batch, query, int(batch.candidates[query, k]))
             torch.testing.assert_close(table[query, k], torch.tensor(expected, dtype=torch.float64))
@@ -47,7 +47,7 @@ def test_all_contexts_hold_each_distinct_histogram_once() -> None:
     contexts = all_contexts(graph)
     distinct = {tuple(count_by_hand(graph, None, 0, entity)) for entity in range(30)}
     assert len(contexts) == len(distinct) < 30
-    table = contexts.dense(torch.zeros(1, dtype=torch.float64))
+    table = contexts.project(torch.eye(6, dtype=torch.float64))
     for entity in range(graph.entity_count):
         expected = torch.tensor(count_by_hand(graph, None, 0, entity), dtype=torch.float64)
         torch.testing.assert_close(table[contexts.rows[entity]], expected)

@@ -12,7 +12,7 @@ from kgcf.encoder import Encoder
 from kgcf.propagation.contexts import all_contexts
 from kgcf.propagation.parallel import Workers, split_evenly
 from kgcf.propagation.plan import Planner
-from kgcf.propagation.ranking import score_all
+from kgcf.propagation.ranking import make_background, reads_contexts, score_all
 from kgcf.propagation.reference import score_densely
 from kgcf.propagation.scores import score_candidates
 
@@ -75,8 +75,9 @@ def test_ranking_scores_equal_the_dense_ones(context: str, treatment: bool, remo
     flags = None if treated is None else torch.from_numpy(treated)
     expected = rank_reached_first(score_densely(decoder, dense, flags), dense.reached)
     plan = Planner(graph, 3).plan(batch.heads, batch.relations, None, batch.hidden)
-    for contexts, compiled in ((None, True), (all_contexts(graph), True), (None, False)):
-        found = score_all(encoder, decoder, plan, treated, contexts, compiled)
+    kept = make_background(decoder, 20, all_contexts(graph) if reads_contexts(decoder) else None)
+    for background, compiled in ((None, True), (kept, True), (None, False), (kept, False)):
+        found = score_all(encoder, decoder, plan, treated, background, compiled)
         assert_exact(found, expected)
 
 

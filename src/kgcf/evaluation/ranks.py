@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from kgcf import memory as bound
 from kgcf.compiled import kernel
 from kgcf.data.dataset import Split
 from kgcf.errors import KgcfError
@@ -50,13 +51,13 @@ def rank_answers(
     scorer: Scorer,
     split: Split,
     triples: NDArray[np.int32] | None = None,
-    memory: int = 256 << 20,
+    memory: float = bound.DEFAULT,
     advance: Advance = silent,
 ) -> Ranks:
     """Rank the tails and heads of the split's queries (or of some `triples`) among all N entities.
 
-    Known truths other than the answer are left out of the ranking. Scores are asked for in chunks of
-    at most `memory` bytes; `advance` is told how many queries are done.
+    Known truths other than the answer are left out of the ranking. Scores are asked for in chunks that fit their
+    share of the `memory` bound, in bytes; `advance` is told how many queries are done.
     """
     asked = split.queries if triples is None else triples
     count = split.observed.relation_count
@@ -66,7 +67,7 @@ def rank_answers(
     queries, row = np.unique(heads * (2 * count) + relations, return_inverse=True)
     order = np.argsort(row, kind="stable")
     results = np.empty((3, len(row)), dtype=np.int64)
-    rows = max(1, memory // (4 * max(split.observed.entity_count, 1)))
+    rows = bound.questions_at_once(memory, split.observed.entity_count)
     for first in range(0, len(queries), rows):
         chunk = queries[first : first + rows]
         scores = _scores(scorer, chunk // (2 * count), chunk % (2 * count), split)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kgcf import memory as bound
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.statistics import relation_categories
 from kgcf.errors import DataError
@@ -56,7 +57,7 @@ def evaluate(
     model: str,
     limit: int | None = None,
     seed: int = 0,
-    memory: int = 256 << 20,
+    memory: float = bound.DEFAULT,
     advance: Advance = silent,
 ) -> Evaluation:
     """Rank both sides of the split's triples, or of `limit` of them drawn at random for a quick look."""

@@ -93,11 +93,9 @@ class Case:
         count = len(removals)
         hidden = _hide_more(self.hidden.triples, removals)
         heads, relations = np.full(count, self.head), np.full(count, self.relation)
-        plan = self.observed.planner.plan(heads, relations, np.full((count, 1), self.tail), hidden)
-        with torch.no_grad():
-            evidence = self.observed.model.encode(plan)
-            logits = self.observed.model.decode(evidence, _treatment_tensor(self.treated, count))
-        return logits[:, 0].cpu().double().numpy(), evidence.reached[:, 0].cpu().numpy()
+        treated = None if self.treated is None else np.full((count, 1), self.treated)
+        logits, reached = self.observed.logits(heads, relations, np.full((count, 1), self.tail), hidden, treated)
+        return logits[:, 0], reached[:, 0]
 
 
 def open_case(
@@ -117,7 +115,7 @@ def open_case(
     if observed.treatment is not None:
         treated = bool(observed.treatment.treated(heads, relations, candidates, hidden)[0, 0])
     plan = observed.planner.plan(heads, relations, candidates, hidden)
-    importance = weigh_edges(observed.model, plan, _treatment_tensor(treated, 1), attribution)
+    importance = weigh_edges(observed.model, plan, _treatment_tensor(treated), attribution)
     return Case(observed, head, relation, tail, known, hidden, treated, plan, importance, layers, attribution)
 
 
@@ -126,8 +124,8 @@ def hide_for_explanation(graph: KnowledgeGraph, head: int, relation: int, tail: 
     return hide_known(graph, [head], [relation], [tail], remove)
 
 
-def _treatment_tensor(treated: bool | None, count: int) -> Tensor | None:
-    return None if treated is None else torch.full((count, 1), treated)
+def _treatment_tensor(treated: bool | None) -> Tensor | None:
+    return None if treated is None else torch.full((1, 1), treated)
 
 
 def _hide_more(hidden: NDArray[np.int32], removals: Sequence[NDArray[np.integer]]) -> HiddenTriples:

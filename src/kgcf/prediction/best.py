@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from kgcf.data.dataset import Split
 from kgcf.evaluation.calibration import RankedAnswers
+from kgcf.memory import questions_at_once
 from kgcf.prediction.observed import ObservedGraph
 from kgcf.progress import Advance, silent
 
@@ -32,7 +33,7 @@ def collect_best(
     limit: int | None = None,
     seed: int = 0,
     advance: Advance = silent,
-    memory: int = 64 << 20,
+    memory: float | None = None,
 ) -> RankedAnswers:
     """The `top` best answers to the questions of a split's triples, or of `limit` of them drawn with the seed.
 
@@ -44,7 +45,7 @@ def collect_best(
         drawn = np.random.default_rng(seed).choice(len(triples), size=limit, replace=False)
         triples = triples[np.sort(drawn)]
     asked = questions_of(triples, task.observed.relation_count)
-    rows = max(1, memory // (4 * max(task.observed.entity_count, 1)))
+    rows = questions_at_once(observed.memory if memory is None else memory, task.observed.entity_count)
     parts = [np.zeros((4, 0))]
     for first in range(0, len(asked), rows):
         chunk = asked[first : first + rows]

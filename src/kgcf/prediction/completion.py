@@ -28,27 +28,36 @@ class CompletionTask:
         """Queries to rank."""
         return sum(len(heads) for heads in self.heads)
 
+    def questions(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """[Q, 2] head and relation of the questions at some places of 0 … question_count − 1, relation by relation."""
+        starts = np.cumsum([0, *(len(heads) for heads in self.heads)])
+        groups = np.searchsorted(starts, places, side="right") - 1
+        drawn = [self.heads[group][place - starts[group]] for group, place in zip(groups, places, strict=True)]
+        return np.stack([np.array(drawn, dtype=np.int64), self.relations[groups]], axis=1)
+
 
 def plan_completion(observed: ObservedGraph, relations: Sequence[str] | None, every_entity: bool) -> CompletionTask:
     """The questions of some relations (all by default): the entities already seen as heads, or every entity."""
     graph = observed.graph
     chosen = np.arange(graph.relation_count) if relations is None else observed.relations.ids(relations, "relation")
-    everybody = np.arange(graph.entity_count)
-    heads = tuple(everybody if every_entity else _seen(graph.triples, int(r), 0) for r in chosen)
+    if every_entity:
+        return CompletionTask(chosen, every_entity, (np.arange(graph.entity_count),) * len(chosen))
+    pairs = np.unique(graph.triples[:, 1] * np.int64(graph.entity_count) + graph.triples[:, 0])
+    bounds = np.searchsorted(pairs, np.arange(graph.relation_count + 1) * graph.entity_count)
+    heads = tuple(pairs[bounds[r] : bounds[r + 1]] - r * graph.entity_count for r in chosen.tolist())
     return CompletionTask(chosen, every_entity, heads)
 
 
 def estimate_seconds(observed: ObservedGraph, task: CompletionTask, sample: int = 16) -> float:
     """What the whole task will take, from a few of its questions drawn evenly; the first call warms up."""
-    asked = [(int(h), int(r)) for r, heads in zip(task.relations, task.heads, strict=True) for h in heads]
-    if not asked:
+    count = task.question_count
+    if not count:
         return 0.0
-    step = max(1, len(asked) // sample)
-    drawn = np.array(asked[::step][:sample])
+    drawn = task.questions(np.arange(0, count, max(1, count // sample))[:sample])
     observed.scorer.score_tails(drawn[:2, 0], drawn[:2, 1])
     started = time.perf_counter()
     observed.scorer.score_tails(drawn[:, 0], drawn[:, 1])
-    return (time.perf_counter() - started) / len(drawn) * len(asked)
+    return (time.perf_counter() - started) / len(drawn) * count
 
 
 def complete(
@@ -69,8 +78,9 @@ def complete(
         if not task.every_entity:
             allowed[:] = False
             allowed[_seen(observed.graph.triples, relation, 2)] = True
-        for first in range(0, len(heads), _CHUNK):
-            part = heads[first : first + _CHUNK]
+        size = min(_CHUNK, observed.questions_at_once)
+        for first in range(0, len(heads), size):
+            part = heads[first : first + size]
             for found in _promising(observed, part, relation, allowed, top, best):
                 if len(best) < top:
                     heapq.heappush(best, found)

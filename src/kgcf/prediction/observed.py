@@ -6,12 +6,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from kgcf import memory as bound
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hidden import HiddenTriples
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.evaluation.calibration import UNCALIBRATED, Calibration
 from kgcf.model import KGCF
 from kgcf.propagation.plan import Planner
+from kgcf.propagation.sparse import budget_for
 from kgcf.ranking import GraphScorer
 from kgcf.treatment import Treatment
 
@@ -29,6 +31,7 @@ class ObservedGraph:
         threads: int | None = None,
         calibration: Calibration = UNCALIBRATED,
         train: KnowledgeGraph | None = None,
+        memory: float = bound.DEFAULT,
     ) -> None:
         self.model = model
         self.graph = graph
@@ -37,13 +40,19 @@ class ObservedGraph:
         self.treatment = treatment
         self.calibration = calibration
         self.train = train or graph  # whose half-links tell whether an entity was seen on a side of a relation
+        self.memory = memory  # bytes that one thread may hold to compute
         self._threads = threads
 
     @cached_property
     def scorer(self) -> GraphScorer:
         """Ranks every entity."""
         treated = None if self.treatment is None else self.treatment.treated
-        return GraphScorer(self.model, self.graph, treated, self._threads)
+        return GraphScorer(self.model, self.graph, treated, self._threads, self.memory)
+
+    @property
+    def questions_at_once(self) -> int:
+        """How many questions to rank in one go: their scores of all entities are held together."""
+        return bound.questions_at_once(self.memory, self.graph.entity_count)
 
     @cached_property
     def planner(self) -> Planner:
@@ -56,16 +65,23 @@ class ObservedGraph:
         relations: NDArray[np.int64],
         candidates: NDArray[np.int64],
         hidden: HiddenTriples | None = None,
+        treated: NDArray[np.bool_] | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """[B, K] logits of candidates, and whether a path reaches them; `hidden` triples are not seen."""
-        plan = self.planner.plan(heads, relations, candidates, hidden)
-        treated = None
-        if self.treatment is not None:
-            treated = torch.from_numpy(self.treatment.treated(heads, relations, candidates, hidden))
-        with torch.no_grad():
-            evidence = self.model.encode(plan)
-            logits = self.model.decode(evidence, treated)
-        return logits.cpu().double().numpy(), evidence.reached.cpu().numpy()
+        """[B, K] logits of candidates, and whether a path reaches them; `hidden` triples are not seen.
+
+        The candidates' treatment is that of the graph without the hidden triples, unless it is given.
+        """
+        if treated is None and self.treatment is not None:
+            treated = self.treatment.treated(heads, relations, candidates, hidden)
+        logits, reached = np.empty(candidates.shape), np.empty(candidates.shape, dtype=bool)
+        budget = budget_for(self.model.encoder, self.memory)
+        for plan in self.planner.parts(heads, relations, candidates, hidden, budget):
+            rows = slice(plan.first, plan.first + len(plan))
+            with torch.no_grad():
+                evidence = self.model.encode(plan)
+                found = self.model.decode(evidence, None if treated is None else torch.from_numpy(treated[rows]))
+            logits[rows], reached[rows] = found.cpu().double().numpy(), evidence.reached.cpu().numpy()
+        return logits, reached
 
     def probability(self, logit: float, reached: bool) -> float:
         """The probability of one answer: calibrated where the run has a calibration, else the sigmoid."""

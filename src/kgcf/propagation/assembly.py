@@ -28,6 +28,7 @@ class Limits(NamedTuple):
 
     slot_bytes: float
     edge_bytes: float
+    query_bytes: float
     budget: float
 
 
@@ -149,7 +150,8 @@ def plan_queries(
         set_places(scratch, layers, sizes[layers], True)
         clear_cones(scratch, met, layers - met)
         mark_hidden(heads, tails, scratch.hidden_at, -1)
-        if slot_end * limits.slot_bytes + edge_end * limits.edge_bytes > limits.budget and b > first:
+        cost = slot_end * limits.slot_bytes + edge_end * limits.edge_bytes + (b + 1 - first) * limits.query_bytes
+        if cost > limits.budget and b > first:
             return b, slots, edges
         slot_used, edge_used = slot_end, edge_end
     return len(questions.heads), slots, edges

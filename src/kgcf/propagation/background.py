@@ -14,6 +14,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from kgcf import memory as bound
 from kgcf.compiled import kernel
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.decoder import Decoder
@@ -23,14 +24,16 @@ from kgcf.propagation.aggregation import aggregate, wire
 from kgcf.propagation.fused import advance, can_fuse
 from kgcf.propagation.plan import LayerPlan, Plan, Planner
 from kgcf.propagation.reference import DenseEdges, propagate_background
-from kgcf.propagation.sparse import runs_compiled
+from kgcf.propagation.sparse import budget_for, runs_compiled
 from kgcf.propagation.torch_ops import aggregate_with_torch
 
 
 class BackgroundRanker:
     """Scores all entities as the dense `nbfnet` semantics does, for one model on one graph; not for two threads."""
 
-    def __init__(self, encoder: Encoder, decoder: Decoder, graph: KnowledgeGraph) -> None:
+    def __init__(
+        self, encoder: Encoder, decoder: Decoder, graph: KnowledgeGraph, memory: float = bound.DEFAULT
+    ) -> None:
         if encoder.settings.context != "none" or decoder.treatment:
             raise SettingsError(
                 "Sparse ranking in nbfnet semantics is for published models, which have no context and no treatment."
@@ -40,6 +43,7 @@ class BackgroundRanker:
         self._graph = graph
         self._edges = DenseEdges.build(graph, encoder.query.weight)
         self._planner = Planner(graph, encoder.settings.layers)
+        self._budget = budget_for(encoder, memory)
         self._place = np.full(graph.entity_count, -1, np.int32)
         self._states: list[Tensor] = []  # L + 1 backgrounds [N, D]
         self._relation = -1  # whose backgrounds these are, where that matters
@@ -55,7 +59,8 @@ class BackgroundRanker:
                 rows = np.flatnonzero(asked == relation)
                 for begin in range(0, len(rows), together):
                     part = rows[begin : begin + together]
-                    self._score(sources[part], int(relation), scores, part)
+                    for plan in self._planner.parts(sources[part], asked[part], None, None, self._budget):
+                        self._score(plan, int(relation), scores, part[plan.first : plan.first + len(plan)])
         return scores
 
     def _prepare(self, relation: int) -> None:
@@ -69,8 +74,7 @@ class BackgroundRanker:
             q = self._encoder.query.weight[relation]  # [D]
             self._logits[relation] = self._decoder.evidence(self._states[-1], q)
 
-    def _score(self, heads: NDArray[np.int64], relation: int, scores: Tensor, rows: NDArray[np.int64]) -> None:
-        plan = self._planner.plan(heads, np.full(len(heads), relation), None)
+    def _score(self, plan: Plan, relation: int, scores: Tensor, rows: NDArray[np.int64]) -> None:
         q = self._encoder.queries(torch.from_numpy(plan.relations).to(scores.device))  # [B, D]
         x = q[torch.from_numpy(plan.layers[0].queries).to(q.device)]  # [S_0, D]: the heads
         for layer, step, background in zip(self._encoder.steps(), self._complete(plan), self._states, strict=False):

@@ -1,7 +1,8 @@
 """Contexts: k(v), the shares of the relations among v's visible edges, once per distinct row (DESIGN 3).
 
 An entity has one histogram for all queries that hide none of its edges, and one more for every query that
-does. So a batch needs about as many rows as it has distinct entities, never B · N of them.
+does. So a batch needs about as many rows as it has distinct entities, never B · N of them. A row lists the relations
+that the entity has; the table [U, 2R] of all shares, nearly all zero, is never built.
 """
 
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from kgcf.compiled import kernel
 from kgcf.data.graph import KnowledgeGraph
@@ -29,11 +31,18 @@ class Contexts:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def dense(self, like: Tensor) -> Tensor:
-        """[U, 2R] the histograms, in the precision and on the device of a tensor."""
-        table = np.zeros((len(self), self.width))
-        table[np.repeat(np.arange(len(self)), np.diff(self.offsets)), self.relations] = self.shares
-        return torch.from_numpy(table).to(like)
+    def project(self, weight: Tensor) -> Tensor:
+        """[U, H] the histograms [U, 2R] times a weight [H, 2R]: sums of its columns over the relations that occur."""
+        where = weight.device
+        projected: Tensor = functional.embedding_bag(
+            torch.from_numpy(self.relations.astype(np.int64)).to(where),
+            weight.T.contiguous(),  # [H, 2R] → [2R, H]
+            torch.from_numpy(self.offsets).to(where),
+            mode="sum",
+            per_sample_weights=torch.from_numpy(self.shares).to(weight),
+            include_last_offset=True,
+        )
+        return projected
 
     def row_tensor(self, like: Tensor) -> Tensor:
         """[…] the rows as a tensor on the device of another."""
@@ -65,10 +74,7 @@ def all_contexts(graph: KnowledgeGraph) -> Contexts:
     everybody = np.arange(graph.entity_count)
     nobody = np.full(len(everybody), -1)
     single = _histograms(graph, None, everybody, nobody, everybody)
-    marks = _mark_rows(single.offsets, single.relations, single.shares)
-    _, first, rows = np.unique(marks, return_index=True, return_inverse=True)
-    if not _equal_rows(single.offsets, single.relations, single.shares, first[rows]):
-        return single  # two histograms with the same mark: as good as impossible, and still right
+    first, rows = _group_rows(single.offsets, single.relations, single.shares, single.shares.view(np.int64))
     return _histograms(graph, None, first, nobody[: len(first)], rows)
 
 
@@ -143,31 +149,50 @@ def _count_relations(
 
 
 @kernel
-def _mark_rows(
-    offsets: NDArray[np.int64], relations: NDArray[np.int32], shares: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """A number for every row that differs where rows differ: a sum over irrational multiples."""
-    marks = np.zeros(len(offsets) - 1)
-    for row in range(len(marks)):
-        for i in range(offsets[row], offsets[row + 1]):
-            marks[row] += shares[i] * np.sin(1.0 + relations[i]) + np.sqrt(2.0 + relations[i])
-    return marks
+def _equal_rows(
+    offsets: NDArray[np.int64], relations: NDArray[np.int32], shares: NDArray[np.float64], one: int, other: int
+) -> bool:
+    """Whether two rows hold the same relations with the same shares."""
+    begin, start = offsets[one], offsets[other]
+    length = offsets[one + 1] - begin
+    if offsets[other + 1] - start != length:
+        return False
+    for i in range(length):
+        if relations[begin + i] != relations[start + i] or shares[begin + i] != shares[start + i]:
+            return False
+    return True
 
 
 @kernel
-def _equal_rows(
+def _group_rows(
     offsets: NDArray[np.int64],
     relations: NDArray[np.int32],
     shares: NDArray[np.float64],
-    others: NDArray[np.int64],
-) -> bool:
-    """Whether every row equals the row it is said to equal."""
-    for row in range(len(others)):
-        begin, other = offsets[row], offsets[others[row]]
-        length = offsets[row + 1] - begin
-        if offsets[others[row] + 1] - other != length:
-            return False
-        for i in range(length):
-            if relations[begin + i] != relations[other + i] or shares[begin + i] != shares[other + i]:
-                return False
-    return True
+    bits: NDArray[np.int64],  # the same shares as integers
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first of all rows that are equal, one per group, and the group of every row.
+
+    A table of twice as many places as rows: a row starts at the place its numbers are mixed into and goes on until it
+    finds a group that it equals, compared number by number, or an empty place.
+    """
+    count = len(offsets) - 1
+    room = 2
+    while room < 2 * count:
+        room *= 2
+    table = np.full(room, -1, np.int64)
+    first, rows = np.empty(count, np.int64), np.empty(count, np.int64)
+    groups = 0
+    for row in range(count):
+        mixed = np.int64(offsets[row + 1] - offsets[row])
+        for i in range(offsets[row], offsets[row + 1]):
+            mixed = (mixed ^ relations[i]) * np.int64(6364136223846793005)
+            mixed = (mixed ^ bits[i] ^ (mixed >> 29)) * np.int64(1442695040888963407)
+        place = (mixed ^ (mixed >> 32)) & (room - 1)
+        while table[place] >= 0 and not _equal_rows(offsets, relations, shares, row, first[table[place]]):
+            place = (place + 1) & (room - 1)
+        if table[place] < 0:
+            table[place] = groups
+            first[groups] = row
+            groups += 1
+        rows[row] = table[place]
+    return first[:groups].copy(), rows

@@ -74,12 +74,27 @@ class Budget:
     statistics: int = 4
     itemsize: int = 4
     message_rows: int = 0  # rows of the width that every edge keeps; the kernels keep none
+    query_rows: int = 0  # rows of the width that every query keeps: relation vectors of its own
 
     @property
     def limits(self) -> Limits:
-        """A slot keeps statistics and about four rows of states and gradients; an edge twelve bytes and messages."""
+        """A slot keeps statistics and about four rows of states and gradients; an edge its ids and messages.
+
+        Ids are counted twice and more: in the plan, and in the planner's buffers, which grow by doubling.
+        """
         row = self.width * self.itemsize
-        return Limits((2 * self.statistics + 4) * row + 40.0, self.message_rows * row + 12.0, self.total)
+        return Limits(
+            slot_bytes=(2 * self.statistics + 4) * row + 72.0,
+            edge_bytes=self.message_rows * row + 36.0,
+            query_bytes=float(self.query_rows * row),
+            budget=self.total,
+        )
+
+    def cost(self, plan: Plan) -> float:
+        """Bytes that a plan is reckoned at."""
+        limits = self.limits
+        slots = plan.slot_count + len(plan.layers[0].entities)
+        return slots * limits.slot_bytes + plan.edge_count * limits.edge_bytes + len(plan) * limits.query_bytes
 
 
 class Planner:

@@ -19,12 +19,20 @@ from kgcf.propagation.sparse import SparseStates, propagate
 
 
 @dataclass(frozen=True, eq=False)
+class Background:
+    """The contexts of all entities as the decoder reads them: U distinct ones, and whose they are."""
+
+    table: Tensor | None  # [U, H] projected contexts; None where the decoder reads none
+    classes: NDArray[np.int64]  # [B or 1, N] the row of every entity in the table
+
+
+@dataclass(frozen=True, eq=False)
 class _Evidence:
     """What the decoder needs besides states: the treatments and contexts of all entities."""
 
     treated: NDArray[np.bool_] | None  # [B, N]
-    table: Tensor | None  # [U, H] projected contexts, where the decoder reads them
-    classes: NDArray[np.int64]  # [B or 1, N] the row of every entity in the table
+    table: Tensor | None  # as in `Background`
+    classes: NDArray[np.int64]
 
     @property
     def options(self) -> int:
@@ -32,35 +40,49 @@ class _Evidence:
         return 1 if self.treated is None else 2
 
 
+def reads_contexts(decoder: Decoder) -> bool:
+    """Whether the contexts of all entities enter a ranking."""
+    return decoder.variant in ("decoder", "unreached")
+
+
+def make_background(decoder: Decoder, entity_count: int, contexts: Contexts | None) -> Background:
+    """Project the contexts of every entity once, for any number of plans; weights that move need a new one."""
+    if contexts is None:
+        return Background(None, np.zeros((1, entity_count), np.int64))
+    with torch.no_grad():
+        return Background(contexts.project(decoder.context_weight), np.atleast_2d(contexts.rows))
+
+
 def score_all(
     encoder: Encoder,
     decoder: Decoder,
     plan: Plan,
     treated: NDArray[np.bool_] | None = None,
-    contexts: Contexts | None = None,
+    background: Background | None = None,
     compiled: bool | None = None,
 ) -> Tensor:
     """[B, N] ranking scores of every entity, the reached before the unreached, without gradients.
 
-    `treated` [B, N] iff the decoder takes a treatment. `contexts` are those of every entity
-    (`all_contexts(graph)`), worth keeping between calls; computed here where they are needed and not given.
+    `treated` [B, N] iff the decoder takes a treatment. A `background` is that of every entity where nothing is
+    hidden, worth keeping between calls; made here where it is not given or does not fit.
     """
     with torch.no_grad():
         result = propagate(encoder, plan, compiled=compiled)
-        evidence = _evidence(decoder, plan, result.queries, treated, contexts)
+        if background is None or len(plan.hidden.triples):
+            background = _background_of(decoder, plan)
+        evidence = _Evidence(treated, background.table, background.classes)
         return (_score_with_kernels if result.compiled else _score_with_torch)(decoder, result, evidence)
 
 
-def _evidence(
-    decoder: Decoder, plan: Plan, like: Tensor, treated: NDArray[np.bool_] | None, contexts: Contexts | None
-) -> _Evidence:
-    everybody = np.arange(plan.graph.entity_count)
-    if decoder.variant not in ("decoder", "unreached"):
-        return _Evidence(treated, None, np.zeros((1, len(everybody)), np.int64))
-    if len(plan.hidden.triples):
-        contexts = collect_contexts(plan.graph, plan.hidden, np.arange(len(plan))[:, None], everybody)
-    contexts = contexts or all_contexts(plan.graph)
-    return _Evidence(treated, decoder.project_context(contexts.dense(like)), np.atleast_2d(contexts.rows))
+def _background_of(decoder: Decoder, plan: Plan) -> Background:
+    """The background of a plan, of its own for every query where triples are hidden."""
+    graph, contexts = plan.graph, None
+    if reads_contexts(decoder) and len(plan.hidden.triples):
+        everybody = np.arange(graph.entity_count)
+        contexts = collect_contexts(graph, plan.hidden, np.arange(len(plan))[:, None], everybody)
+    elif reads_contexts(decoder):
+        contexts = all_contexts(graph)
+    return make_background(decoder, graph.entity_count, contexts)
 
 
 def _query_rows(head: Head, q: Tensor, options: int) -> Tensor:

@@ -38,4 +38,4 @@ def candidate_contexts(decoder: Decoder, plan: Plan, like: Tensor) -> Tensor | N
         return None
     assert plan.candidates is not None
     contexts = collect_contexts(plan.graph, plan.hidden, np.arange(len(plan))[:, None], plan.candidates)
-    return decoder.project_context(contexts.dense(like))[contexts.row_tensor(like)]
+    return contexts.project(decoder.context_weight)[contexts.row_tensor(like)]

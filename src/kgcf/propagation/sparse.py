@@ -45,8 +45,9 @@ def runs_compiled(device: torch.device) -> bool:
 def budget_for(encoder: Encoder, memory: float) -> Budget:
     """What the plans of an encoder may take of so many bytes where its weights are."""
     settings, weight = encoder.settings, encoder.query.weight
-    rows = 0 if runs_compiled(weight.device) else TORCH_ROWS
-    return Budget(memory, settings.width, settings.statistics, weight.element_size(), rows)
+    messages = 0 if runs_compiled(weight.device) else TORCH_ROWS
+    vectors = 2 * len(weight) * settings.layers if settings.dependent else 0  # [2R, D] per layer, and their gradients
+    return Budget(memory, settings.width, settings.statistics, weight.element_size(), messages, vectors)
 
 
 def propagate(
@@ -63,15 +64,14 @@ def propagate(
     q = encoder.queries(torch.from_numpy(plan.relations).to(encoder.query.weight.device))  # [B, D]
     compiled = runs_compiled(q.device) if compiled is None else compiled
     contexts = _slot_contexts(plan) if encoder.settings.context == "layers" else None
-    table = None if contexts is None else contexts.dense(q)
     x = q[torch.from_numpy(plan.layers[0].queries).to(q.device)]  # [S_0, D]: the heads
     begin = 0
     for depth, (layer, step) in enumerate(zip(encoder.steps(), plan.layers[1:], strict=True)):
         weights = _message_weights(plan, step, None if edge_weights is None else edge_weights[depth], q)
         context = None
-        if contexts is not None and table is not None:
+        if contexts is not None:
             rows = contexts.row_tensor(q)[begin : begin + len(step.entities)]
-            context = layer.project_context(table)[rows]  # [U, D] → [S, D]
+            context = contexts.project(layer.context_weight)[rows]  # [U, D] → [S, D]
         x = _advance(plan, layer, step, x, q, weights, context, compiled)
         begin += len(step.entities)
     candidate_rows = None if plan.rows is None else torch.from_numpy(plan.rows).to(q.device)

@@ -4,6 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kgcf.memory import DEFAULT_GB
+
 
 class TrainingSettings(BaseModel):
     """Epochs, batches, optimiser, validation and stopping."""
@@ -28,7 +30,11 @@ class TrainingSettings(BaseModel):
         default=None, ge=1, description="Validate on so many triples drawn at random; none given: on all."
     )
     checkpoint_seconds: float = Field(default=60.0, ge=0, description="Least time between two checkpoints in an epoch.")
-    memory_gb: float = Field(default=2.0, gt=0, description="Memory that the states of one thread's plan may take.")
+    memory_gb: float = Field(
+        default=DEFAULT_GB,
+        gt=0,
+        description="What one thread may hold to compute, in training and in everything the run is asked later.",
+    )
     threads: int | None = Field(
         default=None, ge=1, description="Parts of a training batch computed at once; ranking uses every core."
     )

@@ -16,7 +16,7 @@ from kgcf.propagation.plan import Planner
 from kgcf.propagation.sparse import budget_for
 from kgcf.training.batches import Batch, Remove
 from kgcf.training.objective import ObjectiveSettings, query_losses
-from kgcf.training.substitutes import Substitutes, discrepancy_loss, pick_pairs
+from kgcf.training.substitutes import Substitutes, differentiate_discrepancy, pick_pairs
 
 TreatedAt = Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], HiddenTriples | None], NDArray[np.bool_]]
 PER_QUERY = ("factual", "counterfactual", "context")  # terms that are sums over queries; context: the left out too
@@ -69,7 +69,7 @@ class StepContext:
     substitutes: Substitutes | None  # of every train triple; None: α = β = 0
     remove: Remove
     skip_unreached: bool
-    memory: float  # bytes per plan
+    memory: float  # bytes that one thread may hold
 
 
 Job = Callable[[StepContext, Planner, Batch], Sums]
@@ -178,8 +178,6 @@ def _rows_of(hidden: HiddenTriples, rows: NDArray[np.int64]) -> HiddenTriples:
 
 def _discrepancy(context: StepContext, planner: Planner, pairs: Batch) -> Sums:
     """The gradient of L_disc over the pairs picked from the batch."""
-    parameters = list(context.model.parameters())
-    loss = discrepancy_loss(context.model, planner, pairs, context.objective.disc)
-    found = torch.autograd.grad(loss, parameters, allow_unused=True)
-    gradients = [torch.zeros_like(p) if g is None else g for p, g in zip(parameters, found, strict=True)]
-    return Sums(gradients, {"discrepancy": float(loss.detach())}, 1)
+    budget = budget_for(context.model.encoder, context.memory)
+    loss, gradients = differentiate_discrepancy(context.model, planner, pairs, context.objective.disc, budget)
+    return Sums(gradients, {"discrepancy": loss}, 1)

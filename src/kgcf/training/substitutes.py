@@ -1,16 +1,18 @@
 """What matching found for every train triple, and the discrepancy between positives and their substitutes."""
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hidden import hide_by_rule
 from kgcf.model import KGCF
-from kgcf.propagation.plan import Planner
+from kgcf.propagation.plan import Budget, Plan, Planner
 from kgcf.propagation.sparse import propagate
 from kgcf.training.batches import Batch, Remove
 from kgcf.training.objective import Discrepancy, discrepancy
@@ -58,9 +60,46 @@ def pick_pairs(batch: Batch, found: Substitutes | None, most: int | Literal["all
     return Batch(np.tile(triples, 2), np.tile(turned, 2), heads, relations, answers[:, None], hidden)
 
 
-def discrepancy_loss(model: KGCF, planner: Planner, pairs: Batch, kind: Discrepancy) -> Tensor:
-    """L_disc between x_L of the positives and x_L of their substitutes."""
-    plan = planner.plan(pairs.heads, pairs.relations, pairs.candidates, pairs.hidden)
-    states = propagate(model.encoder, plan).of_candidates()[:, 0]  # [B, 1, D] → [B, D]; no context is needed
-    half = len(pairs) // 2
+def differentiate_discrepancy(
+    model: KGCF, planner: Planner, pairs: Batch, kind: Discrepancy, budget: Budget
+) -> tuple[float, list[Tensor]]:
+    """L_disc between x_L of the positives and x_L of their substitutes, and its gradient by every parameter.
+
+    The loss compares all states at once, but the memory may not hold all plans at once. Where one plan does not
+    hold all pairs, the states are computed first; then every plan is made again and differentiated on its own, by
+    what the loss says about its states.
+    """
+    parts = planner.parts(pairs.heads, pairs.relations, pairs.candidates, pairs.hidden, budget)
+    first = next(parts)
+    parameters = list(model.parameters())
+    if len(first) == len(pairs):
+        loss = _compare(_states(model, first), kind)
+        return float(loss.detach()), _gradients(loss, parameters, None)
+    with torch.no_grad():
+        states = torch.cat([_states(model, plan) for plan in chain([first], parts)])
+    loss = _compare(states.requires_grad_(), kind)
+    (slopes,) = torch.autograd.grad(loss, states)  # [2P, D]
+    totals = [torch.zeros_like(parameter) for parameter in parameters]
+    for plan in planner.parts(pairs.heads, pairs.relations, pairs.candidates, pairs.hidden, budget):
+        slope = slopes[plan.first : plan.first + len(plan)]
+        for total, gradient in zip(totals, _gradients(_states(model, plan), parameters, slope), strict=True):
+            total += gradient
+    return float(loss.detach()), totals
+
+
+def _states(model: KGCF, plan: Plan) -> Tensor:
+    """[B, D] x_L of the only candidate of every query; no context is needed."""
+    return propagate(model.encoder, plan).of_candidates()[:, 0]  # [B, 1, D] → [B, D]
+
+
+def _compare(states: Tensor, kind: Discrepancy) -> Tensor:
+    half = len(states) // 2
     return discrepancy(states[:half], states[half:], kind)
+
+
+def _gradients(values: Tensor, parameters: list[nn.Parameter], slopes: Tensor | None) -> list[Tensor]:
+    """The gradient of values, weighted by slopes, with respect to every parameter."""
+    if not values.requires_grad:  # nothing is reached
+        return [torch.zeros_like(parameter) for parameter in parameters]
+    found = torch.autograd.grad(values, parameters, slopes, allow_unused=True)
+    return [torch.zeros_like(p) if g is None else g for p, g in zip(parameters, found, strict=True)]
