@@ -199,7 +199,7 @@ def describe(data: Dataset, limit: int | None, seed: int) -> dict[str, Any]:
             "meaning": MEANING,
             "questions": "all of every relation (entities seen as its heads)"
             if limit is None
-            else f"at most {limit} of all (entities seen as heads of a relation): half from those with a fact held back",
+            else f"at most {limit} of all (entities seen as heads of a relation), half with a fact held back",
             "links": f"reached, new, tail seen; the {BEST} best, the true ones and {OTHERS} others of each question",
             "weights": "each link stands for those that were not looked at",
             "chosen": f"the prior of the relations' intercepts, by log loss in {FOLDS}-fold cross-validation",
@@ -223,7 +223,7 @@ def read_record(path: Path, key: str) -> CalibrationRecord | None:
         return None
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        if int(values.get("format", 1)) < FORMAT:
+        if _format(values) < FORMAT:
             return None
         record = CalibrationRecord.from_json(values)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, StorageError) as error:
@@ -233,12 +233,18 @@ def read_record(path: Path, key: str) -> CalibrationRecord | None:
     return record if record.key == key else None
 
 
-def warn_if_outdated(folder: RunFolder) -> None:
-    """Say so where the calibration is one that this kgcf does not use: older ones were fitted with test truths."""
+def open_record(folder: RunFolder, model: KGCF) -> CalibrationRecord | None:
+    """The calibration of a run that is opened; one of an older kgcf is left alone, with a warning."""
     path = folder.file(FILE)
-    if path.is_file() and int(json.loads(path.read_text(encoding="utf-8")).get("format", 1)) < FORMAT:
+    record = read_record(path, weights_key(model))
+    if record is None and path.is_file() and _format(json.loads(path.read_text(encoding="utf-8"))) < FORMAT:
         warnings.warn(
             f"The calibration of {folder.path} was written by an older kgcf, which let test truths into the fit; it is "
             f"not used. Probabilities of answers are plain sigmoids until you run: kgcf evaluate {folder.path}",
             stacklevel=3,
         )
+    return record
+
+
+def _format(values: dict[str, Any]) -> int:
+    return int(values.get("format", 1))

@@ -10,17 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kgcf.calibrating import (
-    FILE,
-    LIMIT,
-    CalibrationRecord,
-    Request,
-    calibrate_completion,
-    calibrate_run,
-    read_record,
-    warn_if_outdated,
-    weights_key,
-)
+from kgcf.calibrating import LIMIT, CalibrationRecord, Request, calibrate_completion, calibrate_run, open_record
 from kgcf.config import Settings
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.encoding import encode
@@ -77,8 +67,7 @@ class Run:
             for name, parameter in model.named_parameters():
                 parameter.copy_(torch.from_numpy(np.array(arrays[name])))
         run = cls(folder, model.to(place), data, settings)
-        run.calibration = read_record(folder.file(FILE), weights_key(model))
-        warn_if_outdated(folder)
+        run.calibration = open_record(folder, model)
         return run
 
     def save_model(self) -> None:

@@ -24,9 +24,10 @@ from kgcf.evaluation.link_curves import (
 Scope = Literal["seen", "all"]  # entities that may stand on a side of a relation: seen there, or all
 GIVEN = "proposed by complete"
 MEANING = (
-    "The probability of a completed link is the share of such proposals (same relation, same logit) that were among the "
-    "facts held back for validation when only train was observed. Every question was asked, with and without a missing "
-    "answer; a true link that nobody wrote down counted as false."
+    "The probability of a completed link is the share of such proposals (same relation, same logit) that were among "
+    "the facts held back for validation, when train was observed and every question asked, with and without a missing "
+    "answer. Every other proposal counted as false, even if it is true and nobody wrote it down, or if test has it: "
+    "where much else is missing, it is a lower bound."
 )
 
 
