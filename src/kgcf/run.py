@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kgcf.calibrating import FILE, LIMIT, CalibrationRecord, Request, calibrate_run, read_record, weights_key
+from kgcf.calibrating import LIMIT, CalibrationRecord, Request, calibrate_completion, calibrate_run, open_record
 from kgcf.config import Settings
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.encoding import encode
@@ -21,6 +21,7 @@ from kgcf.data.vocabulary import Vocabulary
 from kgcf.devices import CPU, find_device
 from kgcf.errors import DataError, StorageError
 from kgcf.evaluation.calibration import UNCALIBRATED
+from kgcf.evaluation.completed import CompletionCalibration
 from kgcf.evaluation.results import Evaluation, evaluate
 from kgcf.explanation.explainer import Explainer
 from kgcf.explanation.explanation import Asked, Explanation
@@ -66,7 +67,7 @@ class Run:
             for name, parameter in model.named_parameters():
                 parameter.copy_(torch.from_numpy(np.array(arrays[name])))
         run = cls(folder, model.to(place), data, settings)
-        run.calibration = read_record(folder.file(FILE), weights_key(model))
+        run.calibration = open_record(folder, model)
         return run
 
     def save_model(self) -> None:
@@ -113,13 +114,15 @@ class Run:
         advance: Advance = silent,
     ) -> CalibrationRecord:
         """Fit probabilities to validation and, if asked to, measure them on `test`; what is there already stays."""
-
-        def bind(task: Split) -> ObservedGraph:
-            return self.bind(task.observed, task.entities)
-
         wanted = Request(test, limit, seed, save)
-        self.calibration = calibrate_run(self.folder, self.model, self.data, bind, wanted, advance)
+        self.calibration = calibrate_run(self.folder, self.model, self.data, self._bind_task, wanted, advance)
         return self.calibration
+
+    def completion_calibration(self, every_entity: bool = False, advance: Advance = silent) -> CompletionCalibration:
+        """How `complete` says probabilities; fitted now where the run's calibration does not have it."""
+        if self.calibration is not None and not every_entity:
+            return self.calibration.completion
+        return calibrate_completion(self._bind_task, self.data, "all" if every_entity else "seen", advance=advance)
 
     def predict(
         self,
@@ -148,9 +151,10 @@ class Run:
         observed: Observed = "all",
         advance: Advance = silent,
     ) -> list[Answer]:
-        """The most likely missing triples."""
+        """The most likely missing triples, by the calibrated probability of a completed link."""
         bound = self.observe(graph, observed)
-        return complete(bound, plan_completion(bound, relations, every_entity), top, min_probability, advance)
+        task, said = plan_completion(bound, relations, every_entity), self.completion_calibration(every_entity)
+        return complete(bound, task, top, min_probability, advance, said)
 
     def score(
         self,
@@ -231,6 +235,9 @@ class Run:
             train=train,
             memory=self.settings.training.memory_gb * 1e9,
         )
+
+    def _bind_task(self, task: Split) -> ObservedGraph:
+        return self.bind(task.observed, task.entities)
 
     def _observe_new(self, source: Any) -> ObservedGraph:  # noqa: ANN401
         table = read_table(Path(source)) if isinstance(source, str | Path) else table_from(source, "graph")

@@ -52,7 +52,7 @@ class RunFolder:
         if data.inductive:
             write_text(self.file("new_entities.txt"), _lines(data.test.entities))
             data.test.observed.save(self.file("new_graph.safetensors"))
-            arrays |= {"known": data.valid.known.triples, "new_known": data.test.known.triples}
+            arrays["new_known"] = data.test.known.triples
         save_arrays(self.file("splits.safetensors"), arrays)
         facts = {"dataset": data.name, "preset": preset, "notes": list(data.notes), "inductive": data.inductive}
         write_json(self.file("data.json"), facts)
@@ -105,20 +105,20 @@ class RunFolder:
         }
         valid, test = arrays["valid"], arrays["test"]
         inductive = bool(facts["inductive"])
-        truths = arrays["known"] if inductive else np.concatenate([graph.triples, valid, test])
-        known = KnowledgeGraph.build(truths, len(entities), len(relations))
+        before_test = KnowledgeGraph.build(np.concatenate([graph.triples, valid]), len(entities), len(relations))
         if inductive:
             new = _vocabulary(self.file("new_entities.txt"))
             new_known = KnowledgeGraph.build(arrays["new_known"], len(new), len(relations))
             task = Split("test", KnowledgeGraph.open(self.file("new_graph.safetensors")), test, new_known, new)
         else:
+            truths = np.concatenate([graph.triples, valid, test])
+            known = KnowledgeGraph.build(truths, len(entities), len(relations))
             task = Split("test", graph, test, known, entities)
         train = Split("train", graph, graph.triples, graph, entities)
         notes = facts["notes"]
         assert isinstance(notes, list)
-        return Dataset(
-            str(facts["dataset"]), relations, train, Split("valid", graph, valid, known, entities), task, tuple(notes)
-        )
+        validation = Split("valid", graph, valid, before_test, entities)
+        return Dataset(str(facts["dataset"]), relations, train, validation, task, tuple(notes))
 
     def log(self, entry: dict[str, float]) -> None:
         """Append one line to log.jsonl."""

@@ -12,7 +12,10 @@ from kgcf.training.distributed import World
 def divided_mrr(
     scorer: Scorer, data: Dataset, limit: int | None, seed: int, world: World, memory: float = bound.DEFAULT
 ) -> float:
-    """Filtered MRR of both sides, realistic ties, on `limit` validation triples drawn with the seed, or on all."""
+    """Filtered MRR of both sides, realistic ties, on `limit` validation triples drawn with the seed, or on all.
+
+    The filter is train and valid, so that nothing which is chosen by this number has seen test.
+    """
     triples = data.valid.queries
     if limit is not None and limit < len(triples):
         drawn = np.random.default_rng(seed).choice(len(triples), size=limit, replace=False)

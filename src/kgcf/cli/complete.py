@@ -12,6 +12,7 @@ from kgcf.cli.options import DeviceOption, JsonOption
 from kgcf.cli.predict import GraphOption, ObservedOption, answer_table
 from kgcf.cli.train import RunArgument
 from kgcf.devices import CPU
+from kgcf.evaluation.completed import MEANING
 from kgcf.prediction.completion import complete, estimate_seconds, plan_completion
 from kgcf.prediction.outputs import check_format, write_answers
 from kgcf.progress import showing
@@ -27,7 +28,7 @@ def complete_command(
         typer.Option(help="Entities already seen on that side of the relation, or all entities."),
     ] = "seen",
     min_probability: Annotated[
-        float, typer.Option(min=0, max=1, help="Leave out what is less likely, by calibrated probability.")
+        float, typer.Option(min=0, max=1, help="Leave out what is less likely to be among facts held back.")
     ] = 0.0,
     output: Annotated[Path | None, typer.Option(help="Write .tsv, .csv, .parquet, .jsonl or .nt.")] = None,
     estimate: Annotated[bool, typer.Option("--estimate", help="Only say what it would cost.")] = False,
@@ -47,8 +48,10 @@ def complete_command(
     talk.print(f"{task.question_count:,} questions (head, relation, ?), about {seconds:,.0f} s", style="dim")
     if estimate:
         return
+    said = opened.completion_calibration(candidates == "all")
     with showing("completing", task.question_count) as advance:
-        answers = complete(bound, task, top, min_probability, advance)
+        answers = complete(bound, task, top, min_probability, advance, said)
+    talk.print(MEANING if said.curve is not None else said.reason, style="dim")
     if output is not None:
         write_answers(answers, output)
         talk.print(f"{len(answers):,} triples written to {output}")

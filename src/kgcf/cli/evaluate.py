@@ -91,6 +91,9 @@ def show_calibration(record: CalibrationRecord) -> None:
     """What calibration does on test, and why this method was chosen."""
     console = Console(highlight=False, soft_wrap=True)
     method = record.calibration.method
-    if record.test is not None:
-        console.print(calibration_table([(str(record.protocol["dataset"]), method, record.test)]))
+    reports = [report for report in (record.test, record.test_apart) if report is not None]
+    if reports:
+        console.print(calibration_table([(str(record.protocol["dataset"]), method, report) for report in reports]))
+        console.print("apart: test questions that share no (head, relation) with a question of the fit.", style="dim")
     console.print(f"Calibration on validation: {record.calibration.reason}", style="dim")
+    console.print(f"Completed links on validation: {record.completion.reason}", style="dim")

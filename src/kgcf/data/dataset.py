@@ -20,7 +20,7 @@ class Split:
     name: str
     observed: KnowledgeGraph  # may be seen
     queries: NDArray[np.int32] = field(repr=False)  # [Q, 3] to predict
-    known: KnowledgeGraph  # all truths about these entities, to filter
+    known: KnowledgeGraph  # truths about these entities that filter the ranking; never those of a later split
     entities: Vocabulary
 
     def __len__(self) -> int:
@@ -75,15 +75,19 @@ def transductive(
     weights: NDArray[np.float32] | None = None,
     notes: tuple[str, ...] = (),
 ) -> Dataset:
-    """One vocabulary, train observed everywhere, truths of all splits filter valid and test."""
+    """One vocabulary, train observed everywhere; a split is filtered with its own truths and those before it.
+
+    Validation chooses the model, so it must not know what test asks: test truths filter test alone.
+    """
     train, valid, test = triples
     graph = KnowledgeGraph.build(train, len(entities), len(relations), weights)
+    before_test = KnowledgeGraph.build(np.concatenate([train, valid]), len(entities), len(relations))
     known = KnowledgeGraph.build(np.concatenate(triples), len(entities), len(relations))
     return Dataset(
         name=name,
         relations=relations,
         train=Split("train", graph, graph.triples, graph, entities),
-        valid=Split("valid", graph, valid, known, entities),
+        valid=Split("valid", graph, valid, before_test, entities),
         test=Split("test", graph, test, known, entities),
         notes=notes,
     )

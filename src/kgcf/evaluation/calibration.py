@@ -16,7 +16,8 @@ from scipy.special import expit
 from kgcf.evaluation.curves import FITS, Curve, Floats, curve_from_json, soft_targets
 from kgcf.evaluation.reliability import Reliability, measure
 
-Method = Literal["sigmoid", "platt", "isotonic"]
+Method = Literal["sigmoid", "platt", "isotonic", "completion"]
+GIVEN = "the question has an answer that is not observed"
 METHODS: tuple[Literal["platt", "isotonic"], ...] = ("platt", "isotonic")  # the first wins a tie
 LEAST_ANSWERS = 20
 FOLDS = 5
@@ -69,6 +70,11 @@ class Calibration:
     reason: str  # a sentence: why this method
     curves: Mapping[str, FittedCurve] = field(default_factory=dict)  # both, whichever is used; none for the sigmoid
     cross_validation: Mapping[str, float] = field(default_factory=dict)  # Brier score of each method on held-out folds
+
+    @property
+    def given(self) -> str:
+        """What its probabilities are conditional on."""
+        return "nothing: not calibrated" if self.method == "sigmoid" else GIVEN
 
     def probabilities(self, logits: Floats, reached: NDArray[np.bool_], method: Method | None = None) -> Floats:
         """Of the same shape as the logits; those of a curve never fall as logits rise or ranks improve."""

@@ -19,7 +19,7 @@ def calibration_table(reports: Sequence[tuple[str, str, CalibrationReport]]) -> 
     """One row per (name, method in use, report): before is the sigmoid, after is the method in use."""
     title = "calibration: the ten best new answers of each question, sigmoid → calibrated"
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for place, name in enumerate(("run", "split", "method", "answers", "base rate", "ECE", "Brier")):
+    for place, name in enumerate(("run", "questions", "method", "answers", "base rate", "ECE", "Brier")):
         table.add_column(name, justify="right" if place > 2 else "left", overflow="fold")
     for name, method, report in reports:
         before, after = report.reliability["sigmoid"], report.reliability[method]

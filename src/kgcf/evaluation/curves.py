@@ -39,15 +39,8 @@ class IsotonicCurve:
     probabilities: tuple[float, ...]  # ascending
 
     def __call__(self, logits: Floats) -> Floats:
-        """Probabilities of the same shape; monotone to the last bit, which plain interpolation is not."""
-        x, y = np.array(self.logits), np.array(self.probabilities)
-        given = np.clip(np.asarray(logits, dtype=np.float64), x[0], x[-1])
-        if len(x) == 1:
-            return np.full(given.shape, y[0])
-        left = np.clip(np.searchsorted(x, given, side="right") - 1, 0, len(x) - 2)
-        slopes = np.diff(y) / np.diff(x)
-        found: Floats = np.minimum(y[left] + slopes[left] * (given - x[left]), y[left + 1])
-        return found
+        """Probabilities of the same shape."""
+        return between_knots(logits, np.array(self.logits), np.array(self.probabilities))
 
     def to_json(self) -> dict[str, Any]:
         """The knots."""
@@ -55,6 +48,17 @@ class IsotonicCurve:
 
 
 Curve = PlattCurve | IsotonicCurve
+
+
+def between_knots(logits: Floats, x: Floats, y: Floats) -> Floats:
+    """Straight lines between rising knots (x, y); monotone to the last bit, which plain interpolation is not."""
+    given = np.clip(np.asarray(logits, dtype=np.float64), x[0], x[-1])
+    if len(x) == 1:
+        return np.full(given.shape, y[0])
+    left = np.clip(np.searchsorted(x, given, side="right") - 1, 0, len(x) - 2)
+    slopes = np.diff(y) / np.diff(x)
+    found: Floats = np.minimum(y[left] + slopes[left] * (given - x[left]), y[left + 1])
+    return found
 
 
 def soft_targets(labels: NDArray[np.bool_]) -> Floats:

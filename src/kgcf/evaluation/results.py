@@ -18,6 +18,11 @@ from kgcf.provenance import provenance
 from kgcf.scoring import Scorer
 
 Metrics = dict[str, float]
+_FILTERS = {
+    "train": "train truths, except the answer",
+    "valid": "truths of train and valid, except the answer; test truths stay candidates, for validation chooses",
+    "test": "known truths of all splits of this graph, except the answer",
+}
 CATEGORIES = ("1-1", "1-N", "N-1", "N-N")
 
 
@@ -130,7 +135,7 @@ def _protocol(
         "sides": "both",
         "ties": "realistic (optimistic and pessimistic beside it)",
         "candidates": f"all {split.observed.entity_count} entities of the observed graph's vocabulary",
-        "filter": "known truths of all splits of this graph, except the answer",
+        "filter": _FILTERS[split.name],
         "observed": f"{len(split.observed)} train triples of the graph asked about",
         "unseen_entities": "kept",
         "categories": "1.5 tails per head and heads per tail over the known truths",

@@ -25,7 +25,8 @@ class Answer:
     rank: int  # among the answers that are not known yet
     logit: float
     probability: float  # calibrated where the run has a calibration, else the sigmoid of the logit
-    probability_from: Method  # which of the two: `platt` or `isotonic`, or `sigmoid`
+    probability_from: Method  # `platt` or `isotonic`, `completion` for a completed link, or `sigmoid`
+    probability_given: str  # what the probability is conditional on
     known: bool  # already in the observed graph
     reached: bool  # whether any path of at most L edges supports it
     head_seen: bool  # whether train has any triple (head, relation, ·)
@@ -60,6 +61,7 @@ def name_answers(observed: ObservedGraph, found: Found, given: Names = (None, No
             logit=float(found.logits[i]),
             probability=float(probabilities[i]),
             probability_from=calibration.method,
+            probability_given=calibration.given,
             known=bool(found.known[i]),
             reached=bool(found.reached[i]),
             head_seen=bool(head_seen[i]),

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgcf.data.dataset import Split
+from kgcf.data.graph import KnowledgeGraph
 from kgcf.evaluation.calibration import RankedAnswers
 from kgcf.memory import questions_at_once
 from kgcf.prediction.observed import ObservedGraph
@@ -26,6 +27,15 @@ def questions_of(triples: NDArray[np.int32], relation_count: int) -> NDArray[np.
     return np.unique(np.concatenate([tails, heads]), axis=0).astype(np.int64)
 
 
+def drawn_questions(task: Split, limit: int | None, seed: int) -> NDArray[np.int64]:
+    """[Q, 2] the questions of a split's triples, or of `limit` of them drawn with the seed."""
+    triples = task.queries
+    if limit is not None and limit < len(triples):
+        drawn = np.random.default_rng(seed).choice(len(triples), size=limit, replace=False)
+        triples = triples[np.sort(drawn)]
+    return questions_of(triples, task.observed.relation_count)
+
+
 def collect_best(
     observed: ObservedGraph,
     task: Split,
@@ -37,38 +47,28 @@ def collect_best(
 ) -> RankedAnswers:
     """The `top` best answers to the questions of a split's triples, or of `limit` of them drawn with the seed.
 
-    Answers that the observed graph has are left out. Truths of other splits are not: they are what makes an
-    answer true. A question that several triples ask is asked once.
+    Answers that are known without the split's own triples are left out: what the observed graph has, and on test
+    what validation has. An answer is true if it is one of the split's own triples, and false else: so a fit on
+    validation has no test truth among its labels, and a report on test counts the same kind of truth as the fit.
+    A question that several triples ask is asked once.
     """
-    triples = task.queries
-    if limit is not None and limit < len(triples):
-        drawn = np.random.default_rng(seed).choice(len(triples), size=limit, replace=False)
-        triples = triples[np.sort(drawn)]
-    asked = questions_of(triples, task.observed.relation_count)
+    asked = drawn_questions(task, limit, seed)
+    own = KnowledgeGraph.build(task.queries, task.observed.entity_count, task.observed.relation_count)
     rows = questions_at_once(observed.memory if memory is None else memory, task.observed.entity_count)
     parts = [np.zeros((4, 0))]
     for first in range(0, len(asked), rows):
         chunk = asked[first : first + rows]
         scores, reached = observed.scorer.score_with_reach(chunk[:, 0], chunk[:, 1])
         for i, question in enumerate(chunk):
-            logits, found, reach = _best_of(observed, question, scores[i], reached[i], top)
-            true = np.isin(found, task.known.tails(*question.tolist()))
-            parts.append(np.stack([np.full(len(found), first + i), logits, reach, true]))
+            head, relation = question.tolist()
+            true = own.tails(head, relation)
+            possible = np.ones(len(scores[i]), dtype=bool)
+            possible[task.known.tails(head, relation)] = False
+            possible[true] = True
+            possible[observed.graph.tails(head, relation)] = False
+            found = best_first(scores[i], possible, top)
+            logits = observed.logits_of_ranked(head, relation, found, scores[i], reached[i])
+            parts.append(np.stack([np.full(len(found), first + i), logits, reached[i][found], np.isin(found, true)]))
         advance(len(chunk))
     questions, values, reach, labels = np.concatenate(parts, axis=1)
     return RankedAnswers(questions.astype(np.int64), values, reach.astype(bool), labels.astype(bool))
-
-
-def _best_of(
-    observed: ObservedGraph,
-    question: NDArray[np.int64],
-    scores: NDArray[np.float32],
-    reached: NDArray[np.bool_],
-    top: int,
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Logits, entities and reach of the best new answers to one question."""
-    head, relation = question.tolist()
-    possible = np.ones(len(scores), dtype=bool)
-    possible[observed.graph.tails(head, relation)] = False
-    found = best_first(scores, possible, top)
-    return observed.logits_of_ranked(head, relation, found, scores, reached), found, reached[found]

@@ -3,11 +3,15 @@
 import heapq
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kgcf.data.graph import KnowledgeGraph
+from kgcf.errors import SettingsError
+from kgcf.evaluation.calibration import UNCALIBRATED
+from kgcf.evaluation.completed import GIVEN, CompletionCalibration, Scope, uncalibrated
 from kgcf.prediction.answers import Answer, Found, name_answers
 from kgcf.prediction.observed import ObservedGraph
 from kgcf.progress import Advance, silent
@@ -60,70 +64,108 @@ def estimate_seconds(observed: ObservedGraph, task: CompletionTask, sample: int 
     return (time.perf_counter() - started) / len(drawn) * count
 
 
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Which entities a graph has as heads and as tails of a relation."""
+
+    relation: int
+    heads: NDArray[np.bool_] = field(repr=False)  # [N]
+    tails: NDArray[np.bool_] = field(repr=False)  # [N]
+
+    @classmethod
+    def of(cls, graph: KnowledgeGraph, relation: int) -> "Sides":
+        """Look through the triples of the relation."""
+        masks = np.zeros((2, graph.entity_count), dtype=bool)
+        rows = graph.triples[graph.triples[:, 1] == relation]
+        masks[0, rows[:, 0]] = True
+        masks[1, rows[:, 2]] = True
+        return cls(relation, *masks)
+
+
+def new_links(
+    graph: KnowledgeGraph, sides: Sides, head: int, reached: NDArray[np.bool_], scope: Scope
+) -> NDArray[np.int64]:
+    """The tails that may be proposed for a head: reached, new, not the head itself and, if so wanted, seen there.
+
+    A candidate that no path reaches carries no evidence and is not proposed.
+    """
+    possible = reached & sides.tails if scope == "seen" else reached.copy()
+    possible[graph.tails(head, sides.relation)] = False
+    possible[head] = False
+    return np.flatnonzero(possible)
+
+
 def complete(
     observed: ObservedGraph,
     task: CompletionTask,
     top: int,
     min_probability: float = 0.0,
     advance: Advance = silent,
+    calibration: CompletionCalibration | None = None,
 ) -> list[Answer]:
-    """The `top` most likely triples that the observed graph does not have, best first.
+    """The `top` most likely triples that the observed graph does not have, by probability and then by logit.
 
-    A candidate that no path reaches carries no evidence and is not proposed. Memory holds `top` answers
-    and one chunk of scores, whatever the size of the graph.
+    Without a calibration the probability is the sigmoid of the logit. Memory holds `top` answers and one chunk
+    of scores, whatever the size of the graph.
     """
-    best: list[tuple[float, int, int, int]] = []  # a heap of (logit, −head, −relation, −tail): the worst on top
+    scope: Scope = "all" if task.every_entity else "seen"
+    said = calibration or uncalibrated(scope)
+    if said.scope != scope:
+        raise SettingsError(f"This calibration is for candidates '{said.scope}', and '{scope}' are asked about.")
+    best: list[_Link] = []  # a heap: the worst on top
     for relation, heads in zip(task.relations.tolist(), task.heads, strict=True):
-        allowed = np.ones(observed.graph.entity_count, dtype=bool)
-        if not task.every_entity:
-            allowed[:] = False
-            allowed[_seen(observed.graph.triples, relation, 2)] = True
+        sides = Sides.of(observed.graph, relation)
         size = min(_CHUNK, observed.questions_at_once)
         for first in range(0, len(heads), size):
             part = heads[first : first + size]
-            for found in _promising(observed, part, relation, allowed, top, best):
+            for found in _promising(observed, part, sides, said, top, best, min_probability):
                 if len(best) < top:
                     heapq.heappush(best, found)
                 elif found > best[0]:
                     heapq.heapreplace(best, found)
             advance(len(part))
-    ranked = sorted(best, reverse=True)
-    return _answers(observed, ranked, min_probability)
+    return _answers(observed, sorted(best, reverse=True), said)
+
+
+_Link = tuple[float, float, int, int, int]  # probability, logit, −head, −relation, −tail
 
 
 def _promising(
     observed: ObservedGraph,
     heads: NDArray[np.int64],
-    relation: int,
-    allowed: NDArray[np.bool_],
+    sides: Sides,
+    said: CompletionCalibration,
     top: int,
-    best: list[tuple[float, int, int, int]],
-) -> Iterator[tuple[float, int, int, int]]:
+    best: list[_Link],
+    least: float,
+) -> Iterator[_Link]:
     """New, allowed and reached answers of a chunk of questions that may enter the best."""
+    relation = sides.relation
     scores, reached = observed.scorer.score_with_reach(heads, np.full(len(heads), relation))
-    bar = best[0][0] if len(best) >= top else -np.inf
     for row, reach, head in zip(scores, reached, heads.tolist(), strict=True):
-        possible = allowed & reach & (row >= bar)
-        possible[observed.graph.tails(head, relation)] = False
-        possible[head] = False
-        tails = np.flatnonzero(possible)
-        if len(tails) > top:
-            tails = tails[np.argpartition(-row[tails], top - 1)[:top]]
-        for tail in tails.tolist():
-            yield float(row[tail]), -head, -relation, -tail
+        tails = new_links(observed.graph, sides, head, reach, said.scope)
+        groups = said.groups(relation, bool(sides.heads[head]), sides.tails[tails])
+        likely = said.probabilities(row[tails].astype(np.float64), groups)
+        bar = max(least, best[0][0]) if len(best) >= top else least
+        enough = np.flatnonzero(likely >= bar)
+        if len(enough) > top:
+            enough = enough[np.lexsort((-row[tails[enough]], -likely[enough]))[:top]]
+        for place in enough.tolist():
+            tail = int(tails[place])
+            yield float(likely[place]), float(row[tail]), -head, -relation, -tail
 
 
-def _answers(
-    observed: ObservedGraph, ranked: list[tuple[float, int, int, int]], min_probability: float
-) -> list[Answer]:
-    """The ranked triples that are likely enough; probabilities fall with the rank, so these are the first ones."""
-    logits = np.array([row[0] for row in ranked])
-    reached = np.ones(len(ranked), dtype=bool)
-    enough = int((observed.calibration.probabilities(logits, reached) >= min_probability).sum())
-    triples = -np.array([row[1:] for row in ranked], dtype=np.int64).reshape(-1, 3)
-    ranks = np.arange(1, enough + 1)
-    found = Found(triples[:enough], ranks, logits[:enough], np.zeros(enough, dtype=bool), reached[:enough])
-    return name_answers(observed, found)
+def _answers(observed: ObservedGraph, ranked: list[_Link], said: CompletionCalibration) -> list[Answer]:
+    """The ranked triples with their names, and the probability that they were ranked by."""
+    triples = -np.array([row[2:] for row in ranked], dtype=np.int64).reshape(-1, 3)
+    logits = np.array([row[1] for row in ranked])
+    everyone = np.ones(len(ranked), dtype=bool)
+    found = Found(triples, np.arange(1, len(ranked) + 1), logits, ~everyone, everyone)
+    given = UNCALIBRATED.given if said.curve is None else GIVEN
+    return [
+        replace(answer, probability=row[0], probability_from=said.method, probability_given=given)
+        for answer, row in zip(name_answers(observed, found), ranked, strict=True)
+    ]
 
 
 def _seen(triples: NDArray[np.int32], relation: int, side: int) -> NDArray[np.int64]:
