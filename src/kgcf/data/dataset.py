@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
+from kgcf.data.weights import Weights, join_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,7 @@ class Dataset:
     valid: Split
     test: Split
     notes: tuple[str, ...] = ()  # what the reader assumed, counted and found, as sentences
+    benchmark: str | None = None  # the benchmark whose files these are, by their checksums; never by their name
 
     @property
     def graph(self) -> KnowledgeGraph:
@@ -72,13 +74,17 @@ def transductive(
     entities: Vocabulary,
     relations: Vocabulary,
     triples: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]],
-    weights: NDArray[np.float32] | None = None,
+    weights: tuple[Weights | None, Weights | None, Weights | None] = (None, None, None),
     notes: tuple[str, ...] = (),
 ) -> Dataset:
-    """One vocabulary, train observed everywhere, truths of all splits filter valid and test."""
+    """One vocabulary, train observed everywhere, truths of all splits filter valid and test.
+
+    `weights` has those of train, valid and test; the truths keep all of them, for whoever observes everything.
+    """
     train, valid, test = triples
-    graph = KnowledgeGraph.build(train, len(entities), len(relations), weights)
-    known = KnowledgeGraph.build(np.concatenate(triples), len(entities), len(relations))
+    graph = KnowledgeGraph.build(train, len(entities), len(relations), weights[0])
+    every = join_weights(weights, [len(part) for part in triples])
+    known = KnowledgeGraph.build(np.concatenate(triples), len(entities), len(relations), every)
     return Dataset(
         name=name,
         relations=relations,
