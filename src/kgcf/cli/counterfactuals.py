@@ -1,6 +1,5 @@
 """`kgcf counterfactuals DATA`: substitutes, outcomes and effects of the treatment, printed and saved for any graph."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -11,13 +10,25 @@ from rich.console import Console
 from rich.text import Text
 
 from kgcf.cache import Cache
-from kgcf.cli.options import DataArgument, HeaderOption, JsonOption, LeakOption, NamesOption, SplitSeedOption, open_data
+from kgcf.cli.options import (
+    CommentOption,
+    DataArgument,
+    HeaderOption,
+    JsonOption,
+    LeakOption,
+    NamesOption,
+    SplitSeedOption,
+    StripOption,
+    open_data,
+    print_json,
+)
 from kgcf.counterfactual import CausalStage, CounterfactualTable, Diagnostics, diagnose, match_pairs
 from kgcf.counterfactual.candidates import Candidates
 from kgcf.counterfactual.report import diagnostics_tables
 from kgcf.counterfactual.sentences import describe, example_rows, row_json
 from kgcf.data.dataset import Dataset
 from kgcf.data.places import cache_folder
+from kgcf.data.reading import Reading
 from kgcf.embedding import EntitySpace, SpaceSettings
 from kgcf.errors import SettingsError, unknown_name
 from kgcf.progress import showing
@@ -67,6 +78,8 @@ def counterfactuals(
     cache: CacheOption = True,
     names: NamesOption = None,
     header: HeaderOption = None,
+    comment: CommentOption = None,
+    strip: StripOption = False,
     split_seed: SplitSeedOption = 0,
     allow_inverse_leak: LeakOption = False,
     as_json: JsonOption = False,
@@ -75,7 +88,7 @@ def counterfactuals(
     chosen = cast(Candidates, _choice("candidate set", candidates, _CANDIDATES))
     space_settings = SpaceSettings(psi=cast(Any, _choice("weight", psi, _PSI)), seed=seed)
     settings = _treatment_settings(treatment, leave_one_out, k, labels)
-    dataset = open_data(data, names, header, split_seed, allow_inverse_leak, quiet=as_json)
+    dataset = open_data(data, names, Reading(header, comment, strip), split_seed, allow_inverse_leak, quiet=as_json)
     stage = CausalStage(Cache(cache_folder() / "causal" if cache else None, _notice), threads, showing)
     assigned = _assign(dataset, settings, threads)
     space = stage.space(dataset.graph, space_settings)
@@ -109,7 +122,7 @@ def _deliver(
         for name in ("diagnostics.png", "diagnostics.svg"):
             plot_diagnostics(found, output / name)
     if as_json:
-        typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
+        print_json(result)
         return
     console = Console()
     console.print(diagnostics_tables(found, relations))
@@ -173,7 +186,7 @@ def _print_triple(
     table = match_pairs([triple], dataset.graph, space, treatment, candidates)
     if as_json:
         values = row_json(table, 0, dataset.entities, dataset.relations)
-        typer.echo(json.dumps({**values, "note": table.note}, indent=2, ensure_ascii=False))
+        print_json({**values, "note": table.note})
         return
     typer.echo(describe(table, 0, dataset.entities, dataset.relations))
     typer.echo(table.note)

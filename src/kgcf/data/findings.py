@@ -40,7 +40,11 @@ def report_relations(data: Dataset) -> list[str]:
     """Relations that train lacks although valid or test asks about them, and those that valid or test lacks."""
     count = len(data.relations)
     train, valid, test = (np.bincount(split.queries[:, 1], minlength=count) for split in data.splits)
-    asked = {"valid": (valid > 0) & (test == 0), "test": (test > 0) & (valid == 0), "valid and test": (valid * test > 0)}
+    asked = {
+        "valid": (valid > 0) & (test == 0),
+        "test": (test > 0) & (valid == 0),
+        "valid and test": (valid * test > 0),
+    }
     found = []
     for where, members in asked.items():
         unlearnt = np.flatnonzero(members & (train == 0))

@@ -19,12 +19,15 @@ def tidy(table: TripleTable, where: str, strip: bool) -> TripleTable:
         heads, relations, tails = (_stripped(column) for column in _columns(table))
         table = replace(table, heads=heads, relations=relations, tails=tails)
     elif spaced:
-        notes.append(f"{where}: spaces around {_counted(spaced)} kept as part of the label; --strip removes them")
+        notes.append(
+            f"{where}: spaces around {_counted(spaced)} kept as part of the label; "
+            "--strip (in Python: strip=True) removes them"
+        )
     marked = sorted(set(_marked(table.heads)))
     if marked:
         notes.append(
             f"{where}: {_counted(marked)} read as heads of triples; "
-            f"if these lines are comments, skip them with --comment '{MARK}'"
+            f"if these lines are comments, skip them with --comment '{MARK}' (in Python: comment='{MARK}')"
         )
     return replace(table, notes=tuple(notes))
 
@@ -53,4 +56,5 @@ def _stripped(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _counted(labels: list[str]) -> str:
-    return f"'{labels[0]}'" if len(labels) == 1 else f"'{labels[0]}' and {len(labels) - 1:,} more labels"
+    more = len(labels) - 1
+    return f"'{labels[0]}'" + (f" and {more:,} more label{'s' if more > 1 else ''}" if more else "")

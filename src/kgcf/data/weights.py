@@ -1,4 +1,4 @@
-"""Weights of triples: positive numbers, kept for every split; what else stands in the column is refused with its place."""
+"""Weights of triples: positive numbers, kept for every split; anything else is refused with its place."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,8 @@ _ADVICE = (
 def check_weight(value: object, where: str) -> None:
     """Refuse a weight that is no number, not finite, or not above 0; `where` is its file and line."""
     try:
-        number = np.float32(float(value))  # type: ignore[arg-type]
+        with np.errstate(over="ignore"):
+            number = np.float32(float(value))  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
         raise DataError(f"{where}: the weight '{value}' is not a number. {_ADVICE}") from error
     if not np.isfinite(number):
