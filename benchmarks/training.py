@@ -46,7 +46,7 @@ class EngineStep:
     """Plan, propagate, decode, differentiate, Adam; the batch is made beforehand."""
 
     def __init__(self, data: Dataset, negatives: int) -> None:
-        settings = settle(configure("nbfnet", data.name, None, [f"objective.negatives={negatives}"]), data)
+        settings = settle(configure("nbfnet", data.benchmark, None, [f"objective.negatives={negatives}"]), data)
         self._data, self._settings, self._negatives = data, settings, negatives
         self._model = new_model(settings, len(data.relations))
         self._order = epoch_order(len(data.graph), 0, 0)
@@ -76,7 +76,7 @@ class EngineStep:
 
 def trainer_step(data: Dataset, preset: str, changes: tuple[str, ...], negatives: int, folder: RunFolder) -> Step:
     """One whole step of the trainer."""
-    settings = settle(configure(preset, data.name, None, [*changes, f"objective.negatives={negatives}"]), data)
+    settings = settle(configure(preset, data.benchmark, None, [*changes, f"objective.negatives={negatives}"]), data)
     treatment = treatment_stage(folder, data, settings, quiet)
     substitutes = substitutes_stage(folder, data, settings, treatment, quiet)
     training = settings.training
@@ -91,7 +91,7 @@ def measure(name: str, steps: int, negatives: int) -> dict[str, Any]:
     """Milliseconds per query and ratios."""
     torch.set_num_threads(1)
     data = read(name)
-    size = configure("nbfnet", data.name).training.batch_size
+    size = configure("nbfnet", data.benchmark).training.batch_size
     alone = EngineStep(data, negatives)
     with tempfile.TemporaryDirectory(prefix="kgcf-benchmark-") as scratch:
         works: dict[str, Step] = {"engine": alone}

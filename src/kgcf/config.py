@@ -68,7 +68,10 @@ PRESETS: dict[str, Values] = {
 def configure(
     preset: str = "default", benchmark: str | None = None, file: Path | None = None, changes: Iterable[str] = ()
 ) -> Settings:
-    """Preset, then what the benchmark's data ask for, then the user's file, then `section.key=value` changes."""
+    """Preset, then what the benchmark's data ask for, then the user's file, then `section.key=value` changes.
+
+    `benchmark` is `Dataset.benchmark`: a name that was found by checksums, never that of a user's file.
+    """
     if preset not in PRESETS:
         raise unknown_name("preset", preset, PRESETS)
     values: dict[str, dict[str, Any]] = {}
@@ -88,6 +91,15 @@ def settings_from(values: Values) -> Settings:
         return Settings.model_validate(values)
     except ValidationError as error:
         raise SettingsError(_explain(error)) from error
+
+
+def benchmark_note(name: str | None) -> str | None:
+    """A sentence about the settings that `configure` takes from a benchmark; None where it takes none."""
+    values = {} if name is None else benchmark_values(name)
+    if not values:
+        return None
+    listed = ", ".join(f"{part}.{key}={_toml(value)}" for part, keys in values.items() for key, value in keys.items())
+    return f"settings of the benchmark {name}, known by its sha256: {listed}"
 
 
 def benchmark_values(name: str) -> Values:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from kgcf.config import Settings, configure
+from kgcf.config import Settings, benchmark_note, configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
 from kgcf.devices import CPU, find_device
@@ -54,8 +54,11 @@ def fit(
     """Train a model on a benchmark, file, folder, frame or dataset; the run folder `output` must be new."""
     place = find_device(device)
     data = source if isinstance(source, Dataset) else read(source)
-    settings = settle(configure(preset, data.name, config, changes), data)
+    settings = settle(configure(preset, data.benchmark, config, changes), data)
     around = around or Surroundings()
+    if note := benchmark_note(data.benchmark):
+        around.say(note)
+        data = data if note in data.notes else data.with_notes(note)
     folder = RunFolder(Path(output))
     with around.world.leader_first():
         if around.world.leads:

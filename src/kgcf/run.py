@@ -214,8 +214,6 @@ class Run:
             return self._observe_new(graph)
         task = self.data.test
         seen = task.observed if observed == "train" else task.known
-        if observed == "all" and task.observed.weights is not None:
-            seen = _weighted_like(task.observed, task.known)
         return self.bind(seen, task.entities, task.observed)
 
     def bind(self, graph: KnowledgeGraph, entities: Vocabulary, train: KnowledgeGraph | None = None) -> ObservedGraph:
@@ -240,7 +238,10 @@ class Run:
         return self.bind(task.observed, task.entities)
 
     def _observe_new(self, source: Any) -> ObservedGraph:  # noqa: ANN401
-        table = read_table(Path(source)) if isinstance(source, str | Path) else table_from(source, "graph")
+        if isinstance(source, TripleTable):
+            table = source
+        else:
+            table = read_table(Path(source)) if isinstance(source, str | Path) else table_from(source, "graph")
         entities, triples = self._encoded(table, str(source) if isinstance(source, str | Path) else "the graph")
         weights = table.weights
         return self.bind(KnowledgeGraph.build(triples, len(entities), len(self.data.relations), weights), entities)
@@ -295,12 +296,3 @@ def _renumbered(triples: NDArray[np.int32], known: NDArray[np.int32]) -> NDArray
     result = triples.copy()
     result[:, 1] = known[triples[:, 1]]
     return result
-
-
-def _weighted_like(train: KnowledgeGraph, known: KnowledgeGraph) -> KnowledgeGraph:
-    """All truths, with the weights that train triples have and 1 for the others."""
-    assert train.weights is not None
-    weights = np.ones(len(known), dtype=np.float32)
-    edges = train.find_edges(*known.triples.T)
-    weights[edges >= 0] = train.weights[train.edge_triples[edges[edges >= 0]]]
-    return KnowledgeGraph.build(known.triples, known.entity_count, known.relation_count, weights)

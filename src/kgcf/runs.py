@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -52,9 +52,17 @@ class RunFolder:
         if data.inductive:
             write_text(self.file("new_entities.txt"), _lines(data.test.entities))
             data.test.observed.save(self.file("new_graph.safetensors"))
-            arrays["new_known"] = data.test.known.triples
+            arrays |= _truths("new_known", data.test.known)
+        elif data.test.known.weights is not None:
+            arrays |= _truths("known", data.test.known)
         save_arrays(self.file("splits.safetensors"), arrays)
-        facts = {"dataset": data.name, "preset": preset, "notes": list(data.notes), "inductive": data.inductive}
+        facts = {
+            "dataset": data.name,
+            "benchmark": data.benchmark,
+            "preset": preset,
+            "notes": list(data.notes),
+            "inductive": data.inductive,
+        }
         write_json(self.file("data.json"), facts)
         self.seal()
 
@@ -99,31 +107,56 @@ class RunFolder:
         facts = self.facts()
         entities, relations = _vocabulary(self.file("entities.txt")), _vocabulary(self.file("relations.txt"))
         graph = KnowledgeGraph.open(self.file("graph.safetensors"))
-        arrays = {
-            name: np.asarray(array, dtype=np.int32)
-            for name, array in map_arrays(self.file("splits.safetensors")).items()
-        }
-        valid, test = arrays["valid"], arrays["test"]
-        inductive = bool(facts["inductive"])
+        arrays = map_arrays(self.file("splits.safetensors"))
+        valid, test = (np.asarray(arrays[part], dtype=np.int32) for part in ("valid", "test"))
         before_test = KnowledgeGraph.build(np.concatenate([graph.triples, valid]), len(entities), len(relations))
-        if inductive:
-            new = _vocabulary(self.file("new_entities.txt"))
-            new_known = KnowledgeGraph.build(arrays["new_known"], len(new), len(relations))
-            task = Split("test", KnowledgeGraph.open(self.file("new_graph.safetensors")), test, new_known, new)
+        if facts["inductive"]:
+            new, observed = (
+                _vocabulary(self.file("new_entities.txt")),
+                KnowledgeGraph.open(self.file("new_graph.safetensors")),
+            )
+            task = Split("test", observed, test, _known("new_known", arrays, observed), new)
         else:
-            truths = np.concatenate([graph.triples, valid, test])
-            known = KnowledgeGraph.build(truths, len(entities), len(relations))
-            task = Split("test", graph, test, known, entities)
-        train = Split("train", graph, graph.triples, graph, entities)
+            arrays.setdefault("known", np.concatenate([graph.triples, valid, test]))
+            task = Split("test", graph, test, _known("known", arrays, graph), entities)
         notes = facts["notes"]
         assert isinstance(notes, list)
-        validation = Split("valid", graph, valid, before_test, entities)
-        return Dataset(str(facts["dataset"]), relations, train, validation, task, tuple(notes))
+        benchmark = facts.get("benchmark")  # not in runs written before it was known by checksum
+        return Dataset(
+            str(facts["dataset"]),
+            relations,
+            Split("train", graph, graph.triples, graph, entities),
+            Split("valid", graph, valid, before_test, entities),
+            task,
+            tuple(notes),
+            None if benchmark is None else str(benchmark),
+        )
 
     def log(self, entry: dict[str, float]) -> None:
         """Append one line to log.jsonl."""
         with self.file("log.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
+
+
+def _truths(name: str, known: KnowledgeGraph) -> dict[str, NDArray[np.generic]]:
+    """All truths as arrays to save, with their weights where they have some."""
+    weights = {} if known.weights is None else {f"{name}_weights": known.weights}
+    return {name: known.triples, **weights}
+
+
+def _known(name: str, arrays: Mapping[str, NDArray[np.generic]], observed: KnowledgeGraph) -> KnowledgeGraph:
+    """The graph of all truths as it was saved.
+
+    Runs from before the weights of valid and test were kept have those of the observed triples only; the others
+    weigh 1 there, as they did then.
+    """
+    triples = np.asarray(arrays[name], dtype=np.int32)
+    weights = arrays.get(f"{name}_weights")
+    if weights is None and observed.weights is not None:
+        edges = observed.find_edges(*triples.T)
+        weights = np.ones(len(triples), dtype=np.float32)
+        weights[edges >= 0] = observed.edge_weights[edges[edges >= 0]]
+    return KnowledgeGraph.build(triples, observed.entity_count, observed.relation_count, weights)
 
 
 def _lines(vocabulary: Vocabulary) -> str:

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kgcf.data.reader import read_table
+from kgcf.data.reading import Reading
 from kgcf.data.tables import TripleTable
 from kgcf.errors import DataError
 
@@ -65,9 +66,9 @@ def test_a_fourth_numeric_column_is_a_weight(write: Write, content: str) -> None
 def test_header_can_be_said(write: Write) -> None:
     path = write("a.tsv", "drug\ttreats\tdisease\na\tr\tb\n")
     assert len(read_table(path)) == 2
-    assert rows(read_table(path, header=True)) == [("a", "r", "b")]
+    assert rows(read_table(path, Reading(header=True))) == [("a", "r", "b")]
     named = write("b.tsv", "head\trelation\ttail\na\tr\tb\n")
-    assert len(read_table(named, header=False)) == 2
+    assert len(read_table(named, Reading(header=False))) == 2
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import sys
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
 from kgcf import __version__
 from kgcf.cli.compare import compare_command
@@ -14,12 +15,30 @@ from kgcf.cli.demo import demo
 from kgcf.cli.evaluate import evaluate_command
 from kgcf.cli.explain import explain_command
 from kgcf.cli.predict import predict_command
+from kgcf.cli.streams import prepare_streams
 from kgcf.cli.train import resume_command, train_command
 from kgcf.cli.tune import tune_command
 from kgcf.errors import KgcfError
+from kgcf.interrupts import STOPPED, plain_interrupts, quiet_interrupts
+
+
+class Commands(TyperGroup):
+    """The commands, where Ctrl-C means: stop, say so, exit with 130."""
+
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
+        """Run the chosen command."""
+        plain_interrupts()
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            quiet_interrupts()
+            Console(stderr=True).print("Stopped.")
+            sys.exit(STOPPED)
+
 
 app = typer.Typer(
     name="kgcf",
+    cls=Commands,
     help="Complete knowledge graphs on a CPU, explain every answer, back it with counterfactual evidence.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -48,16 +67,22 @@ def root(version: bool = typer.Option(False, "--version", help="Print the versio
 
 def main() -> None:
     """Run a command; print what the user can act on, and let real bugs show their traceback."""
+    prepare_streams()
     try:
-        app()
+        _run()
+    finally:
+        quiet_interrupts()  # while the interpreter takes itself down
+
+
+def _run() -> None:
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except KgcfError as error:
         Console(stderr=True, soft_wrap=True).print(f"[bold red]Error:[/] {_escaped(str(error))}", highlight=False)
         sys.exit(1)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("Stopped.")
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.exit(0)
 
 
 def _escaped(text: str) -> str:

@@ -1,6 +1,5 @@
 """`kgcf complete RUN`: the most likely missing triples of a graph."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -8,8 +7,9 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from kgcf.cli.options import DeviceOption, JsonOption
+from kgcf.cli.options import CommentOption, DeviceOption, JsonOption, StripOption, open_graph, print_json
 from kgcf.cli.predict import GraphOption, ObservedOption, answer_table
+from kgcf.cli.streams import STANDARD, deliver
 from kgcf.cli.train import RunArgument
 from kgcf.devices import CPU
 from kgcf.evaluation.completed import MEANING
@@ -30,18 +30,27 @@ def complete_command(
     min_probability: Annotated[
         float, typer.Option(min=0, max=1, help="Leave out what is less likely to be among facts held back.")
     ] = 0.0,
-    output: Annotated[Path | None, typer.Option(help="Write .tsv, .csv, .parquet, .jsonl or .nt.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Write .tsv, .csv, .parquet, .jsonl or .nt; - is standard output.")
+    ] = None,
+    form: Annotated[
+        Literal["tsv", "csv", "parquet", "jsonl", "nt"] | None,
+        typer.Option("--format", help="Of the output [default: by the ending of its name; tsv on standard output]."),
+    ] = None,
     estimate: Annotated[bool, typer.Option("--estimate", help="Only say what it would cost.")] = False,
     graph: GraphOption = None,
+    comment: CommentOption = None,
+    strip: StripOption = False,
     observed: ObservedOption = "all",
     device: DeviceOption = CPU,
     as_json: JsonOption = False,
 ) -> None:
     """Propose the most likely triples that the graph does not have."""
-    if output is not None:
-        check_format(output)
+    if form is not None and output is None:
+        output = STANDARD
+    kind = _format(output, form)
     opened = Run.open(run, device)
-    bound = opened.observe(graph, observed)
+    bound = opened.observe(open_graph(graph, comment, strip), observed)
     task = plan_completion(bound, relation, candidates == "all")
     seconds = estimate_seconds(bound, task)
     talk = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -52,10 +61,19 @@ def complete_command(
     with showing("completing", task.question_count) as advance:
         answers = complete(bound, task, top, min_probability, advance, said)
     talk.print(MEANING if said.curve is not None else said.reason, style="dim")
-    if output is not None:
-        write_answers(answers, output)
-        talk.print(f"{len(answers):,} triples written to {output}")
+    if output is not None and kind is not None:
+        deliver(output, kind, lambda path: write_answers(answers, path, kind))
+        talk.print(f"{len(answers):,} triples written to {'standard output' if output == STANDARD else output}")
     elif as_json:
-        typer.echo(json.dumps([asdict(answer) for answer in answers], indent=2, ensure_ascii=False))
+        print_json([asdict(answer) for answer in answers])
     else:
         Console().print(answer_table(answers))
+
+
+def _format(output: Path | None, form: str | None) -> str | None:
+    """The ending that stands for the format, checked before any work is done; None where no file is written."""
+    if output is None:
+        return None
+    kind = f".{form}" if form is not None else ".tsv" if output == STANDARD else output.suffix.lower()
+    check_format(output, kind)
+    return kind

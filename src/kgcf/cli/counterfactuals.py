@@ -1,6 +1,5 @@
 """`kgcf counterfactuals DATA`: substitutes, outcomes and effects of the treatment, printed and saved for any graph."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -11,7 +10,18 @@ from rich.console import Console
 from rich.text import Text
 
 from kgcf.cache import Cache
-from kgcf.cli.options import DataArgument, HeaderOption, JsonOption, LeakOption, NamesOption, SplitSeedOption, open_data
+from kgcf.cli.options import (
+    CommentOption,
+    DataArgument,
+    HeaderOption,
+    JsonOption,
+    LeakOption,
+    NamesOption,
+    SplitSeedOption,
+    StripOption,
+    open_data,
+    print_json,
+)
 from kgcf.counterfactual import CausalStage, CounterfactualTable, Diagnostics, diagnose, match_pairs
 from kgcf.counterfactual.candidates import Candidates
 from kgcf.counterfactual.report import diagnostics_tables
@@ -19,6 +29,7 @@ from kgcf.counterfactual.sentences import describe, example_rows, row_json
 from kgcf.data.dataset import Dataset
 from kgcf.data.hidden import Remove
 from kgcf.data.places import cache_folder
+from kgcf.data.reading import Reading
 from kgcf.embedding import EntitySpace, SpaceSettings
 from kgcf.errors import SettingsError, unknown_name
 from kgcf.progress import showing
@@ -75,6 +86,8 @@ def counterfactuals(
     cache: CacheOption = True,
     names: NamesOption = None,
     header: HeaderOption = None,
+    comment: CommentOption = None,
+    strip: StripOption = False,
     split_seed: SplitSeedOption = 0,
     allow_inverse_leak: LeakOption = False,
     as_json: JsonOption = False,
@@ -84,7 +97,7 @@ def counterfactuals(
     space_settings = SpaceSettings(psi=cast(Any, _choice("weight", psi, _PSI)), seed=seed)
     settings = _treatment_settings(treatment, leave_one_out, k, labels)
     rule = cast(Remove | Literal["auto"], _choice("removal", remove, _REMOVE))
-    dataset = open_data(data, names, header, split_seed, allow_inverse_leak, quiet=as_json)
+    dataset = open_data(data, names, Reading(header, comment, strip), split_seed, allow_inverse_leak, quiet=as_json)
     hides: Remove = choose_removal(dataset.graph, dataset.valid.queries) if rule == "auto" else rule
     stage = CausalStage(Cache(cache_folder() / "causal" if cache else None, _notice), threads, showing)
     assigned = _assign(dataset, settings, threads)
@@ -119,7 +132,7 @@ def _deliver(
         for name in ("diagnostics.png", "diagnostics.svg"):
             plot_diagnostics(found, output / name)
     if as_json:
-        typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
+        print_json(result)
         return
     console = Console()
     console.print(diagnostics_tables(found, relations))
@@ -184,7 +197,7 @@ def _print_triple(
     table = match_pairs([triple], dataset.graph, space, treatment, candidates, remove=remove)
     if as_json:
         values = row_json(table, 0, dataset.entities, dataset.relations)
-        typer.echo(json.dumps({**values, "note": table.note}, indent=2, ensure_ascii=False))
+        print_json({**values, "note": table.note})
         return
     typer.echo(describe(table, 0, dataset.entities, dataset.relations))
     typer.echo(table.note)

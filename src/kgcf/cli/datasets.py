@@ -1,6 +1,5 @@
 """`kgcf datasets ls | info | get`: which graphs there are, what is in them, and where their files are."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,17 +9,21 @@ from rich.console import Console
 from rich.table import Table
 
 from kgcf.cli.options import (
+    CommentOption,
     DataArgument,
     HeaderOption,
     JsonOption,
     LeakOption,
     NamesOption,
     SplitSeedOption,
+    StripOption,
     open_data,
+    print_json,
 )
 from kgcf.cli.tables import facts_tables
 from kgcf.data import registry
 from kgcf.data.manifest import Benchmark
+from kgcf.data.reading import Reading
 from kgcf.data.statistics import describe
 
 datasets_app = typer.Typer(help="List benchmark graphs, look into any graph, fetch files.", no_args_is_help=True)
@@ -31,7 +34,7 @@ def list_command(as_json: JsonOption = False) -> None:
     """List the benchmarks: size, licence, and where their files are."""
     found = [_entry(benchmark) for benchmark in registry.benchmarks().values()]
     if as_json:
-        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        print_json(found)
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     numbers = ("entities", "relations", "train", "valid", "test")
@@ -55,21 +58,23 @@ def info_command(
     seed: Annotated[int, typer.Option(help="Seed of the sample that hops are counted from.")] = 0,
     names: NamesOption = None,
     header: HeaderOption = None,
+    comment: CommentOption = None,
+    strip: StripOption = False,
     split_seed: SplitSeedOption = 0,
     allow_inverse_leak: LeakOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say what is in a graph: counts, degrees, hops, relation categories, unseen entities, leaks."""
-    dataset = open_data(data, names, header, split_seed, allow_inverse_leak, quiet=as_json)
+    dataset = open_data(data, names, Reading(header, comment, strip), split_seed, allow_inverse_leak, quiet=as_json)
     facts = describe(dataset, np.random.default_rng(seed))
     if plot is not None:
         from kgcf.data.figures import draw_relations  # matplotlib is slow to import, and seldom needed
 
         draw_relations(facts, plot)
-    known = registry.benchmark(data) if registry.is_known(data) else None
+    known = None if dataset.benchmark is None else registry.benchmark(dataset.benchmark)
     if as_json:
         found = facts.to_json() | ({} if known is None else {"benchmark": _entry(known)})
-        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        print_json(found)
         return
     console = Console()
     if known is not None:

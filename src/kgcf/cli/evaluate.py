@@ -1,6 +1,5 @@
 """`kgcf evaluate RUN|DATA`: rank the answers of a split and print, or write, the results with their protocol."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +8,20 @@ from rich.console import Console
 
 from kgcf.baselines.frequency import FrequencyScorer
 from kgcf.calibrating import CalibrationRecord
-from kgcf.cli.options import DeviceOption, HeaderOption, JsonOption, LeakOption, NamesOption, SplitSeedOption, open_data
+from kgcf.cli.options import (
+    CommentOption,
+    DeviceOption,
+    HeaderOption,
+    JsonOption,
+    LeakOption,
+    NamesOption,
+    SplitSeedOption,
+    StripOption,
+    open_data,
+    print_json,
+)
+from kgcf.cli.streams import STANDARD
+from kgcf.data.reading import Reading
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.devices import CPU
 from kgcf.errors import SettingsError, unknown_name
@@ -30,19 +42,27 @@ def evaluate_command(
     limit: Annotated[int | None, typer.Option(min=1, help="Rank only this many triples, drawn at random.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the draw and of the bootstrap.")] = 0,
     details: Annotated[bool, typer.Option("--details", help="Also print sides, ties, categories, relations.")] = False,
-    output: Annotated[Path | None, typer.Option(help="Write results.json to this file.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write results.json to this file; - is standard output.")] = None,
     names: NamesOption = None,
     header: HeaderOption = None,
+    comment: CommentOption = None,
+    strip: StripOption = False,
     split_seed: SplitSeedOption = 0,
     allow_inverse_leak: LeakOption = False,
     device: DeviceOption = CPU,
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate a run, or the frequency baseline on a dataset: the floor that every model must beat."""
+    if output == STANDARD:
+        output, as_json = None, True
     is_run = (Path(target) / "run.json").is_file()
     _check(target, is_run, split, graph, device)
     other = graph if is_run else target
-    data = None if other is None else open_data(other, names, header, split_seed, allow_inverse_leak, quiet=as_json)
+    data = (
+        None
+        if other is None
+        else open_data(other, names, Reading(header, comment, strip), split_seed, allow_inverse_leak, quiet=as_json)
+    )
     calibration: CalibrationRecord | None = None
     run = Run.open(target, device) if is_run else None
     asked = data or (run.data if run is not None else None)
@@ -77,7 +97,7 @@ def _show(result: Evaluation, relations: Vocabulary, details: bool, output: Path
     if output is not None:
         write_json(output, result.to_json())
     if as_json:
-        typer.echo(json.dumps(result.to_json(), indent=2, ensure_ascii=False))
+        print_json(result.to_json())
         return
     console = Console()
     console.print(evaluation_table({str(result.protocol["model"]): result}))

@@ -1,15 +1,15 @@
 """`kgcf explain RUN HEAD RELATION TAIL`: why a triple is predicted."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 
-from kgcf.cli.options import DeviceOption, JsonOption
+from kgcf.cli.options import CommentOption, DeviceOption, JsonOption, StripOption, open_graph, print_json
 from kgcf.cli.path_table import path_table
 from kgcf.cli.predict import GraphOption, ObservedOption
+from kgcf.cli.streams import STANDARD, deliver
 from kgcf.cli.train import RunArgument
 from kgcf.devices import CPU
 from kgcf.explanation.explanation import Explanation
@@ -42,9 +42,13 @@ def explain_command(
     asked: Annotated[
         Literal["tail", "head"], typer.Option(help="Explain the triple as an answer for its tail or for its head.")
     ] = "tail",
-    html: Annotated[Path | None, typer.Option(help="Write a page with everything into this file.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page with everything into this file; - is standard output.")
+    ] = None,
     png: Annotated[Path | None, typer.Option(help="Draw the paths into this file.")] = None,
     graph: GraphOption = None,
+    comment: CommentOption = None,
+    strip: StripOption = False,
     observed: ObservedOption = "all",
     device: DeviceOption = CPU,
     as_json: JsonOption = False,
@@ -60,12 +64,14 @@ def explain_command(
         weighting=weighting,
         layers=layers,
         attribution=attribution,
-        graph=graph,
+        graph=open_graph(graph, comment, strip),
         observed=observed,
     )
     _write(explanation, html, png)
+    if html == STANDARD:
+        return
     if as_json:
-        typer.echo(json.dumps(explanation.to_json(), indent=2, ensure_ascii=False))
+        print_json(explanation.to_json())
         return
     console = Console(soft_wrap=True, highlight=False)
     print_explanation(console, explanation)
@@ -77,7 +83,7 @@ def explain_command(
 def _write(explanation: Explanation, html: Path | None, png: Path | None) -> None:
     """The page and the picture, where they were asked for."""
     if html is not None:
-        write_page(explanation, html)
+        deliver(html, ".html", lambda path: write_page(explanation, path))
     if png is not None:
         from kgcf.explanation.picture import draw_paths  # matplotlib is slow to import, and seldom needed
 

@@ -1,14 +1,20 @@
 """Arguments and options that several commands share, and how DATA becomes a dataset."""
 
+import json
+import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from kgcf.data.dataset import Dataset
+from kgcf.data.reader import read_table
+from kgcf.data.reading import Reading
 from kgcf.data.source import read
 from kgcf.data.splitting import SplitSettings
+from kgcf.data.tables import TripleTable
 from kgcf.devices import find_device
 
 DataArgument = Annotated[str, typer.Argument(metavar="DATA", help="A benchmark's name, a folder or a file of triples.")]
@@ -17,6 +23,10 @@ HeaderOption = Annotated[
     bool | None,
     typer.Option("--header/--no-header", help="Whether a text file starts with a header [default: detected]."),
 ]
+CommentOption = Annotated[
+    str | None, typer.Option("--comment", help="Skip the lines of a text file that begin with this, such as '#'.")
+]
+StripOption = Annotated[bool, typer.Option("--strip", help="Remove spaces around labels.")]
 SplitSeedOption = Annotated[int, typer.Option("--split-seed", help="Seed for splitting a single file.")]
 LeakOption = Annotated[
     bool, typer.Option("--allow-inverse-leak", help="Let a fact and its mirror image fall into different splits.")
@@ -31,13 +41,41 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for program
 
 
 def open_data(
-    data: str, names: Path | None, header: bool | None, split_seed: int, allow_inverse_leak: bool, quiet: bool = False
+    data: str,
+    names: Path | None,
+    reading: Reading,
+    split_seed: int,
+    allow_inverse_leak: bool,
+    quiet: bool = False,
 ) -> Dataset:
     """Read DATA and say, on standard error, what was assumed and found."""
     settings = SplitSettings(seed=split_seed, allow_inverse_leak=allow_inverse_leak)
-    dataset = read(data, names=names, split=settings, header=header)
+    dataset = read(
+        data, names=names, split=settings, header=reading.header, comment=reading.comment, strip=reading.strip
+    )
     if not quiet:
-        console = Console(stderr=True, soft_wrap=True, highlight=False)
-        for note in dataset.notes:
-            console.print(f"note: {note}", style="dim", markup=False)
+        say_notes(dataset.notes)
     return dataset
+
+
+def open_graph(path: Path | None, comment: str | None, strip: bool) -> TripleTable | None:
+    """Read the file of --graph and say what was assumed and found."""
+    if path is None:
+        return None
+    table = read_table(path, Reading(comment=comment, strip=strip))
+    say_notes(table.notes)
+    return table
+
+
+def say_notes(notes: Iterable[str]) -> None:
+    """Notes for people, on standard error."""
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    for note in notes:
+        console.print(f"note: {note}", style="dim", markup=False)
+
+
+def print_json(value: Any) -> None:  # noqa: ANN401
+    """JSON on standard output: text as it is where it can be shown, else as \\u escapes, which lose nothing."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    escaped = not encoding.lower().replace("-", "").startswith("utf")
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=escaped))

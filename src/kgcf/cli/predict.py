@@ -1,6 +1,5 @@
 """`kgcf predict RUN`: the best tails, heads or relations for a question."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from kgcf.cli.options import DeviceOption, JsonOption
+from kgcf.cli.options import CommentOption, DeviceOption, JsonOption, StripOption, open_graph, print_json
 from kgcf.cli.path_table import marked
 from kgcf.cli.train import RunArgument
 from kgcf.devices import CPU
@@ -38,6 +37,8 @@ def predict_command(
     known: Annotated[bool, typer.Option("--known", help="Also show answers that are known already.")] = False,
     candidates: Annotated[Path | None, typer.Option(help="Only these entities: a file, one a line.")] = None,
     graph: GraphOption = None,
+    comment: CommentOption = None,
+    strip: StripOption = False,
     observed: ObservedOption = "all",
     explain: Annotated[bool, typer.Option("--explain", help="Say why: the best paths of every answer.")] = False,
     paths: Annotated[
@@ -49,16 +50,17 @@ def predict_command(
     """Predict the missing part of a triple: give two of --head, --relation, --tail."""
     opened = Run.open(run, device)
     question = Question(_given(head), _given(relation), _given(tail))
+    other = open_graph(graph, comment, strip)
     allowed = None if candidates is None else read_lines(candidates)
     if explain or paths is not None:
-        explainer = opened.explainer(graph, observed)
+        explainer = opened.explainer(other, observed)
         print_explained(explain_answers(explainer, question, top, known, allowed, paths=paths or PATHS), as_json)
         return
     answers = opened.predict(
-        *question.parts, top=top, show_known=known, candidates=allowed, graph=graph, observed=observed
+        *question.parts, top=top, show_known=known, candidates=allowed, graph=other, observed=observed
     )
     if as_json:
-        typer.echo(json.dumps([asdict(answer) for answer in answers], indent=2, ensure_ascii=False))
+        print_json([asdict(answer) for answer in answers])
         return
     Console().print(answer_table(answers))
 
@@ -82,7 +84,7 @@ def answer_table(answers: list[Answer]) -> Table:
 def print_explained(found: list[ExplainedAnswer], as_json: bool = False) -> None:
     """Each answer, its paths and its counterfactual evidence."""
     if as_json:
-        typer.echo(json.dumps([item.to_json() for item in found], indent=2, ensure_ascii=False))
+        print_json([item.to_json() for item in found])
         return
     console = Console(soft_wrap=True, highlight=False)
     for item in found:

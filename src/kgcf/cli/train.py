@@ -10,15 +10,18 @@ from rich.console import Console
 
 from kgcf.cli.evaluate import show_calibration
 from kgcf.cli.options import (
+    CommentOption,
     DataArgument,
     DeviceOption,
     HeaderOption,
     LeakOption,
     NamesOption,
     SplitSeedOption,
+    StripOption,
     open_data,
 )
 from kgcf.cli.watch import Watcher
+from kgcf.data.reading import Reading
 from kgcf.devices import CPU
 from kgcf.evaluation.report import evaluation_table
 from kgcf.pipeline import Surroundings, fit, resume
@@ -38,13 +41,17 @@ def train_command(
     changes: SetOption = None,
     names: NamesOption = None,
     header: HeaderOption = None,
+    comment: CommentOption = None,
+    strip: StripOption = False,
     split_seed: SplitSeedOption = 0,
     allow_inverse_leak: LeakOption = False,
     device: DeviceOption = CPU,
 ) -> None:
     """Train a model on a benchmark, a folder or a file of triples, and evaluate it."""
     world = join_world()
-    dataset = open_data(data, names, header, split_seed, allow_inverse_leak, quiet=not world.leads)
+    dataset = open_data(
+        data, names, Reading(header, comment, strip), split_seed, allow_inverse_leak, quiet=not world.leads
+    )
     folder = RunFolder(output or Path("runs") / f"{dataset.name.replace(':', '_')}-{preset}")
 
     def work(around: Surroundings) -> Run:

@@ -9,17 +9,21 @@ from rich.console import Console
 from rich.table import Table
 
 from kgcf.cli.options import (
+    CommentOption,
     DataArgument,
     DeviceOption,
     HeaderOption,
     LeakOption,
     NamesOption,
     SplitSeedOption,
+    StripOption,
     open_data,
+    say_notes,
 )
 from kgcf.cli.train import SetOption
-from kgcf.config import configure
+from kgcf.config import benchmark_note, configure
 from kgcf.data.dataset import Dataset
+from kgcf.data.reading import Reading
 from kgcf.devices import CPU
 from kgcf.errors import DataError, MissingExtraError, SettingsError
 from kgcf.pipeline import fit, settle
@@ -43,18 +47,21 @@ def tune_command(
     seed: Annotated[int, typer.Option(help="Of the sampler.")] = 0,
     names: NamesOption = None,
     header: HeaderOption = None,
+    comment: CommentOption = None,
+    strip: StripOption = False,
     split_seed: SplitSeedOption = 0,
     allow_inverse_leak: LeakOption = False,
     device: DeviceOption = CPU,
 ) -> None:
     """Search settings on validation MRR with optuna; test triples are not looked at."""
-    dataset = open_data(data, names, header, split_seed, allow_inverse_leak)
+    dataset = open_data(data, names, Reading(header, comment, strip), split_seed, allow_inverse_leak)
     if not len(dataset.valid):
         raise DataError(f"{dataset.name} has no validation triples, so settings cannot be compared.")
     space = dict(map(_parse_search, search)) if search else dict(_DEFAULT_SPACE)
     for key, values in space.items():
         for value in values:
-            settle(configure(preset, dataset.name, None, [*(changes or ()), f"{key}={value}"]), dataset)
+            settle(configure(preset, dataset.benchmark, None, [*(changes or ()), f"{key}={value}"]), dataset)
+    say_notes(filter(None, [benchmark_note(dataset.benchmark)]))
     study = _study(output, dataset, preset, space, seed)
     most = len(list(itertools.product(*space.values())))
     while (done := _finished(study)) < min(trials, most):

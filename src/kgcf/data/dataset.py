@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
+from kgcf.data.weights import Weights, join_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,7 @@ class Dataset:
     valid: Split
     test: Split
     notes: tuple[str, ...] = ()  # what the reader assumed, counted and found, as sentences
+    benchmark: str | None = None  # the benchmark whose files these are, by their checksums; never by their name
 
     @property
     def graph(self) -> KnowledgeGraph:
@@ -72,17 +74,19 @@ def transductive(
     entities: Vocabulary,
     relations: Vocabulary,
     triples: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]],
-    weights: NDArray[np.float32] | None = None,
+    weights: tuple[Weights | None, Weights | None, Weights | None] = (None, None, None),
     notes: tuple[str, ...] = (),
 ) -> Dataset:
     """One vocabulary, train observed everywhere; a split is filtered with its own truths and those before it.
 
-    Validation chooses the model, so it must not know what test asks: test truths filter test alone.
+    Validation chooses the model, so it must not know what test asks: test truths filter test alone. `weights` has those
+    of train, valid and test; the truths that filter test keep all of them, for whoever observes everything.
     """
     train, valid, test = triples
-    graph = KnowledgeGraph.build(train, len(entities), len(relations), weights)
+    graph = KnowledgeGraph.build(train, len(entities), len(relations), weights[0])
     before_test = KnowledgeGraph.build(np.concatenate([train, valid]), len(entities), len(relations))
-    known = KnowledgeGraph.build(np.concatenate(triples), len(entities), len(relations))
+    every = join_weights(weights, [len(part) for part in triples])
+    known = KnowledgeGraph.build(np.concatenate(triples), len(entities), len(relations), every)
     return Dataset(
         name=name,
         relations=relations,

@@ -36,6 +36,28 @@ def report_encoded(
     return found
 
 
+def report_relations(data: Dataset) -> list[str]:
+    """Relations that train lacks although valid or test asks about them, and those that valid or test lacks."""
+    count = len(data.relations)
+    train, valid, test = (np.bincount(split.queries[:, 1], minlength=count) for split in data.splits)
+    asked = {
+        "valid": (valid > 0) & (test == 0),
+        "test": (test > 0) & (valid == 0),
+        "valid and test": (valid * test > 0),
+    }
+    found = []
+    for where, members in asked.items():
+        unlearnt = np.flatnonzero(members & (train == 0))
+        if len(unlearnt):
+            listed = _listed(unlearnt, data.relations)
+            found.append(f"only in {where}, with no train triple to learn from: {listed}")
+    for where, counts in (("valid", valid), ("test", test)):
+        lacking = np.flatnonzero((counts == 0) & (train > 0))
+        if len(lacking) and counts.any():
+            found.append(f"no triple in {where}, so that nothing is measured there: {_listed(lacking, data.relations)}")
+    return found
+
+
 def unseen_entities(graph: KnowledgeGraph, triples: NDArray[np.int32]) -> NDArray[np.bool_]:
     """[Q] whether head or tail of a triple has no edge in the graph."""
     lonely = graph.degrees == 0
@@ -66,3 +88,10 @@ def _describe(mirror: Mirror, relations: Vocabulary) -> str:
     first, second = relations.display(mirror.first), relations.display(mirror.second)
     names = f"'{first}'" if mirror.first == mirror.second else f"'{first}' and '{second}'"
     return f"{names} ({mirror.share:.0%})"
+
+
+def _listed(ids: NDArray[np.int64], relations: Vocabulary) -> str:
+    """'relation 'a'', 'relations 'a', 'b' and 12 more'."""
+    shown = ", ".join(f"'{relations.display(int(i))}'" for i in ids[:_LISTED])
+    more = f" and {len(ids) - _LISTED:,} more" if len(ids) > _LISTED else ""
+    return f"relation{'s' if len(ids) > 1 else ''} {shown}{more}"

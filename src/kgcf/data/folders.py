@@ -32,6 +32,11 @@ class Folder:
     entity_names: Path | None
     relation_names: Path | None
 
+    @property
+    def splits(self) -> tuple[tuple[str, Path | None], ...]:
+        """The files of train, valid and test."""
+        return ("train", self.train), ("valid", self.valid), ("test", self.test)
+
 
 def find_parts(path: Path) -> Folder:
     """Look for train, valid and test files, dictionaries and name files."""
@@ -65,8 +70,12 @@ def inductive_partner(path: Path) -> Path | None:
 
 
 def _first(folder: Path, names: list[str]) -> Path | None:
-    """The first of the names that exists, plain before gzipped; two candidates are an error."""
-    found = [folder / (name + end) for name in names for end in ("", ".gz") if (folder / (name + end)).is_file()]
+    """The one file with one of the names, plain or gzipped, in whatever case; two candidates are an error."""
+    wanted = [name + end for name in names for end in ("", ".gz")]
+    found = sorted(
+        (entry for entry in folder.iterdir() if entry.name.lower() in wanted and entry.is_file()),
+        key=lambda entry: (wanted.index(entry.name.lower()), entry.name),
+    )
     if len(found) > 1:
         raise DataError(
             f"{folder} has both {found[0].name} and {found[1].name}; keep one, so that it is clear which to read."

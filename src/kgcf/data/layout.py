@@ -1,8 +1,10 @@
 """How a text file of triples is laid out: delimiter, header, which column is which. Guessed from its start."""
 
 import csv
+import re
 from dataclasses import dataclass
 
+from kgcf.data.reading import AS_IT_STANDS, Reading
 from kgcf.errors import DataError
 
 HEAD_NAMES = ("head", "h", "subject", "subj", "s", "source", "src", "from", "head_label", "start", "node1")
@@ -24,6 +26,16 @@ WEIGHT_NAMES = ("weight", "w", "confidence", "score", "probability")
 
 _DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "vertical bar", " ": "space"}
 _SAMPLE_LINES = 200
+
+
+MARK = "#"  # what most files begin a comment with
+
+
+class EmptyError(DataError):
+    """A source without a single triple."""
+
+    def __init__(self, where: object) -> None:
+        super().__init__(f"{where} is empty: it has no triples. Each line should be: head, relation, tail.")
 
 
 @dataclass(frozen=True)
@@ -50,14 +62,18 @@ class Layout:
         return ", ".join(parts)
 
 
-def detect_layout(sample: str, where: str, header: bool | None = None) -> Layout:
-    """Guess the layout from the first lines of a file; `where` names the file in errors.
-
-    `header` says whether the first line is a header, for those whose column names we do not know.
-    """
-    lines = [line for line in sample.splitlines() if line.strip()][:_SAMPLE_LINES]
-    if not lines:
-        raise DataError(f"{where} is empty: it has no triples. Each line should be: head, relation, tail.")
+def detect_layout(sample: str, where: str, reading: Reading = AS_IT_STANDS) -> Layout:
+    """Guess the layout from the first lines of a file; `where` names the file in errors."""
+    kept = [
+        (number, line)
+        for number, line in enumerate(re.split(r"\r\n|\n|\r", sample), start=1)
+        if line.strip() and not reading.is_comment(line)
+    ]
+    if not kept:
+        raise EmptyError(where)
+    where, header = f"{where}, line {kept[0][0]}", reading.header
+    lines = [line for _, line in kept[:_SAMPLE_LINES]]
+    _refuse_comment(lines, where)
     delimiter = _detect_delimiter(lines, where)
     quoted = delimiter in ",;"
     rows = split_lines(lines, delimiter, quoted)
@@ -70,7 +86,7 @@ def detect_layout(sample: str, where: str, header: bool | None = None) -> Layout
     weight = 3 if len(first) == 4 and 2 * numeric >= len(rows) else None
     if len(first) > 3 and weight is None:
         raise DataError(
-            f"{where}, line 1: {len(first)} columns and no header that names them. Give three columns (head, relation, "
+            f"{where}: {len(first)} columns and no header that names them. Give three columns (head, relation, "
             "tail), a fourth with a numeric weight, or a header line such as: head, relation, tail, weight."
         )
     unnamed_header = weight is not None and not _is_number(first[3]) and len(rows) > 1
@@ -95,6 +111,16 @@ def split_lines(lines: list[str], delimiter: str, quoted: bool) -> list[list[str
 
 
 def _detect_delimiter(lines: list[str], where: str) -> str:
+    best = _best_delimiter(lines)
+    if best is None:
+        raise DataError(
+            f"{where}: cannot find three columns in '{_shortened(lines[0])}'. "
+            "Each line should be: head, relation, tail, separated by tabs or commas."
+        )
+    return best
+
+
+def _best_delimiter(lines: list[str]) -> str | None:
     """The delimiter that cuts most lines into the same three or more cells; tab before comma before the rest."""
 
     def agreement(delimiter: str) -> float:
@@ -104,13 +130,31 @@ def _detect_delimiter(lines: list[str], where: str) -> str:
         return sum(width == widths[0] for width in widths) / len(widths)
 
     best = max(_DELIMITERS, key=agreement)
-    if agreement(best) == 0.0:
-        shown = lines[0] if len(lines[0]) <= 80 else lines[0][:77] + "..."
-        raise DataError(
-            f"{where}, line 1: cannot find three columns in '{shown}'. "
-            "Each line should be: head, relation, tail, separated by tabs or commas."
-        )
-    return best
+    return None if agreement(best) == 0.0 else best
+
+
+def _refuse_comment(lines: list[str], where: str) -> None:
+    """Refuse a first line that begins with # and is not laid out like the lines below it."""
+    below = [line for line in lines if not comment_hint(line)]
+    if not comment_hint(lines[0]) or not below:
+        return
+    delimiter = _best_delimiter(below)
+    if delimiter is not None:
+        first, second = split_lines([lines[0], below[0]], delimiter, delimiter in ",;")
+        if len(first) == len(second):
+            return
+    raise DataError(f"{where}: '{_shortened(lines[0])}' is no triple. {comment_hint(lines[0])}")
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= 80 else line[:77] + "..."
+
+
+def comment_hint(line: str) -> str:
+    """What to do about a line that looks like a comment; nothing for others."""
+    if not line.lstrip(" \ufeff").startswith(MARK):
+        return ""
+    return f"It looks like a comment: skip such lines with --comment '{MARK}' (in Python: comment='{MARK}')."
 
 
 def _position(cells: list[str], names: tuple[str, ...]) -> int | None:

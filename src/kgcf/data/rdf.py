@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kgcf.data.layout import EmptyError
 from kgcf.data.tables import LABELS, TripleTable, open_binary
 from kgcf.errors import DataError, MissingExtraError
 
@@ -53,6 +54,8 @@ def read_rdf(path: Path) -> TripleTable:
             rows.clear()
     if rows:
         chunks.append(np.array(rows, dtype=np.int32))
+    if not chunks and not tally.literals:
+        raise EmptyError(path)
     if not chunks:
         raise DataError(f"{path} has no links between resources ({tally.literals:,} literals were left out).")
     return TripleTable(
@@ -72,7 +75,7 @@ def _links(path: Path, tally: _Tally) -> Iterator[tuple[str, str, str]]:
         import pyoxigraph as ox
     except ImportError as error:
         raise MissingExtraError(f"Reading {path.name}", "rdf") from error
-    suffix = next(s for s in reversed(path.suffixes) if s in RDF_SUFFIXES)
+    suffix = next(s.lower() for s in reversed(path.suffixes) if s.lower() in RDF_SUFFIXES)
     kind = getattr(ox.RdfFormat, RDF_SUFFIXES[suffix])
     with open_binary(path) as stream:
         try:

@@ -1,6 +1,7 @@
 """`read`: a file, a folder, a frame or a list of triples → `Dataset`, saying what was assumed and found."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,32 +11,33 @@ from numpy.typing import NDArray
 
 from kgcf.data.dataset import Dataset, Split, transductive
 from kgcf.data.encoding import EncodedTables, encode
-from kgcf.data.findings import describe_mirrors, report_encoded
+from kgcf.data.findings import describe_mirrors, report_encoded, report_relations
 from kgcf.data.folders import Folder, find_parts, inductive_partner
 from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.labels import tidy
+from kgcf.data.layout import EmptyError
 from kgcf.data.names import read_dictionary, read_names
 from kgcf.data.rdf import RDF_SUFFIXES, read_rdf
+from kgcf.data.reading import AS_IT_STANDS, Reading
 from kgcf.data.splitting import TEST, TRAIN, VALID, SplitSettings, split_triples
 from kgcf.data.tables import TripleTable, from_arrow, read_parquet, read_text
+from kgcf.data.weights import Weights, check_weight, join_weights
 from kgcf.errors import DataError
 
 Triples = NDArray[np.int32]
 
 
-def read_path(path: Path, split: SplitSettings | None = None, header: bool | None = None) -> Dataset:
+def read_path(path: Path, split: SplitSettings | None = None, reading: Reading = AS_IT_STANDS) -> Dataset:
     """Read a file (which is split by us) or a folder; NAME beside NAME_ind is read as an inductive pair."""
     if path.is_dir():
-        folder = find_parts(path)
         partner = inductive_partner(path)
         if partner is not None:
-            return read_inductive(path, partner, header)
-        if folder.valid is None and folder.test is None and folder.facts is None:
-            return split_table(read_table(folder.train, header), path.resolve().name, split)
-        return read_folder(folder, header)
-    return split_table(read_table(path, header), path.name.split(".")[0], split)
+            return read_inductive(path, partner, reading)
+        return read_folder(find_parts(path), split, reading)
+    return split_table(read_table(path, reading), path.name.split(".")[0], split)
 
 
-def read_table(path: Path, header: bool | None = None) -> TripleTable:
+def read_table(path: Path, reading: Reading = AS_IT_STANDS) -> TripleTable:
     """The triples of one file, whatever its format."""
     if path.is_dir():
         raise DataError(f"{path} is a folder where a file of triples is expected.")
@@ -43,14 +45,18 @@ def read_table(path: Path, header: bool | None = None) -> TripleTable:
     kind = next((s for s in reversed(endings) if s != ".gz"), "")
     if kind in RDF_SUFFIXES:
         return read_rdf(path)
-    if kind == ".parquet":
-        return read_parquet(path)
-    return read_text(path, header)
+    found = read_parquet(path) if kind == ".parquet" else read_text(path, reading)
+    return tidy(found, path.name, reading.strip)
 
 
-def read_frame(source: Any, name: str = "frame", split: SplitSettings | None = None) -> Dataset:  # noqa: ANN401
+def read_frame(
+    source: Any,  # noqa: ANN401
+    name: str = "frame",
+    split: SplitSettings | None = None,
+    reading: Reading = AS_IT_STANDS,
+) -> Dataset:
     """Split a pandas or polars frame, an Arrow table, an integer array [E, 3] or an iterable of tuples."""
-    return split_table(table_from(source, name), name, split)
+    return split_table(tidy(table_from(source, name), name, reading.strip), name, split)
 
 
 def table_from(source: Any, name: str) -> TripleTable:  # noqa: ANN401
@@ -66,42 +72,73 @@ def table_from(source: Any, name: str) -> TripleTable:  # noqa: ANN401
         raise DataError(f"{name}, item {wrong}: expected (head, relation, tail) or (head, relation, tail, weight).")
     columns = [pa.array([str(row[i]) for row in rows], type=pa.string()) for i in range(3)]
     if width == 4:
+        for i, row in enumerate(rows):
+            check_weight(row[3], f"{name}, item {i}")
         columns.append(pa.array([float(row[3]) for row in rows], type=pa.float32()))
     return from_arrow(pa.table(columns, names=["head", "relation", "tail", "weight"][:width]), name)
 
 
-def read_folder(folder: Folder, header: bool | None = None) -> Dataset:
-    """Read train, valid and test of one folder; `facts` joins train."""
-    sources = [p for p in (folder.facts, folder.train, folder.valid, folder.test) if p is not None]
-    tables = [read_table(p, header) for p in sources]
-    encoded = _encode(tables, folder)
-    by_source = dict(zip(sources, encoded.triples, strict=True))
-    train = np.concatenate([by_source[p] for p in (folder.facts, folder.train) if p is not None])
+def read_folder(folder: Folder, split: SplitSettings | None = None, reading: Reading = AS_IT_STANDS) -> Dataset:
+    """Read train, valid and test of one folder; `facts` joins train. Train alone is split by us."""
+    tables, notes = _read_tables(folder, reading)
+    if list(tables) == ["train"]:
+        alone = split_table(tables["train"], folder.path.resolve().name, split)
+        return replace(alone, notes=(*notes, *alone.notes))
+    data = _as_dataset(folder, tables, notes)
+    return data.with_notes(*report_relations(data))
+
+
+def _read_tables(folder: Folder, reading: Reading) -> tuple[dict[str, TripleTable], list[str]]:
+    """The tables of a folder by part, and notes; a file without triples, but for train, is as good as none."""
+    tables: dict[str, TripleTable] = {}
+    notes: list[str] = []
+    for part, path in (("facts", folder.facts), *folder.splits):
+        if path is None:
+            continue
+        try:
+            tables[part] = read_table(path, reading)
+        except EmptyError:
+            if part == "train":
+                raise
+            notes.append(f"{path.name} has no triples: taken as if it were not there")
+    return tables, notes
+
+
+def _as_dataset(folder: Folder, tables: dict[str, TripleTable], notes: list[str]) -> Dataset:
+    """One dataset of a folder's tables, with what was found in it."""
+    encoded = _encode(list(tables.values()), folder)
+    rows = dict(zip(tables, encoded.triples, strict=True))
     nothing = np.zeros((0, 3), dtype=np.int32)
-    valid = by_source[folder.valid] if folder.valid else nothing
-    test = by_source[folder.test] if folder.test else nothing
-    weights = _joined_weights([t for p, t in zip(sources, tables, strict=True) if p in (folder.facts, folder.train)])
-    notes = [note for table in tables for note in table.notes]
-    notes += [f"no {part} file: that split is empty" for part, q in (("valid", valid), ("test", test)) if not len(q)]
+    train = np.concatenate([rows[part] for part in ("facts", "train") if part in rows])
+    valid, test = rows.get("valid", nothing), rows.get("test", nothing)
+    weights = [_weights_of(tables, *parts) for parts in (("facts", "train"), ("valid",), ("test",))]
+    said = [*notes, *(note for table in tables.values() for note in table.notes)]
+    said += [f"no {part} file: that split is empty" for part in ("valid", "test") if part not in tables]
     data = transductive(
-        folder.path.resolve().name, encoded.entities, encoded.relations, (train, valid, test), weights, tuple(notes)
+        folder.path.resolve().name,
+        encoded.entities,
+        encoded.relations,
+        (train, valid, test),
+        (weights[0], weights[1], weights[2]),
+        tuple(said),
     )
     return data.with_notes(*report_encoded(data, train, (valid, test)))
 
 
-def read_inductive(path: Path, new: Path, header: bool | None = None) -> Dataset:
+def read_inductive(path: Path, new: Path, reading: Reading = AS_IT_STANDS) -> Dataset:
     """GraIL pairs: train and validate on `path`; test on new entities, observing `new`/train.
 
     The ranking of the test split is filtered with all three splits of the new graph.
     """
-    old = read_folder(find_parts(path), header)
-    parts = find_parts(new)
-    if parts.valid is None or parts.test is None:
+    old_parts, parts = find_parts(path), replace(find_parts(new), facts=None)
+    old = _as_dataset(old_parts, *_read_tables(old_parts, reading))
+    tables, notes = _read_tables(parts, reading)
+    if list(tables) != ["train", "valid", "test"]:
         raise DataError(
-            f"{new} lacks a valid or test file; an inductive pair needs train, valid and test in both folders."
+            f"{new} lacks a valid or test file with triples; an inductive pair needs train, valid and test in both "
+            "folders."
         )
-    tables = [read_table(p, header) for p in (parts.train, parts.valid, parts.test)]
-    encoded = encode(tables, relations=old.relations.labels())
+    encoded = encode(list(tables.values()), relations=old.relations.labels())
     if len(encoded.relations) > len(old.relations):
         extra = encoded.relations.label(len(old.relations))
         raise DataError(
@@ -109,11 +146,12 @@ def read_inductive(path: Path, new: Path, header: bool | None = None) -> Dataset
             "a trained model knows only its own relations."
         )
     count, kinds = len(encoded.entities), len(old.relations)
-    observed = KnowledgeGraph.build(encoded.triples[0], count, kinds, tables[0].weights)
-    known = KnowledgeGraph.build(np.concatenate(encoded.triples), count, kinds)
+    observed = KnowledgeGraph.build(encoded.triples[0], count, kinds, tables["train"].weights)
+    known = KnowledgeGraph.build(np.concatenate(encoded.triples), count, kinds, _weights_of(tables, *tables))
     test = Split("test", observed, encoded.triples[2], known, _named(encoded, parts).entities)
     note = f"inductive: trained and validated on {path.name}, tested on {new.name} with its train triples observed"
-    return Dataset(old.name, old.relations, old.train, old.valid, test, (*old.notes, note))
+    data = Dataset(old.name, old.relations, old.train, old.valid, test, (*old.notes, *notes, note))
+    return data.with_notes(*report_relations(data))
 
 
 def split_table(table: TripleTable, name: str, settings: SplitSettings | None = None) -> Dataset:
@@ -123,15 +161,22 @@ def split_table(table: TripleTable, name: str, settings: SplitSettings | None = 
     graph = KnowledgeGraph.build(encoded.triples[0], len(encoded.entities), len(encoded.relations), table.weights)
     result = split_triples(graph, chosen)
     parts = tuple(graph.triples[result.rows(part)] for part in (TRAIN, VALID, TEST))
-    weights = None if graph.weights is None else graph.weights[result.rows(TRAIN)]
+    weights = [None if graph.weights is None else graph.weights[result.rows(part)] for part in (TRAIN, VALID, TEST)]
     notes = [*table.notes]
     repeated = len(table) - len(graph)
     if repeated:
         notes.append(f"{repeated:,} repeated triple{'s' if repeated > 1 else ''} left out")
     notes.append(f"split by kgcf with seed {chosen.seed}: " + " / ".join(f"{len(p):,}" for p in parts))
     notes += describe_mirrors(result.mirrors, encoded.relations, chosen.allow_inverse_leak)
-    train, valid, test = parts
-    return transductive(name, encoded.entities, encoded.relations, (train, valid, test), weights, tuple(notes))
+    data = transductive(
+        name,
+        encoded.entities,
+        encoded.relations,
+        (parts[0], parts[1], parts[2]),
+        (weights[0], weights[1], weights[2]),
+        tuple(notes),
+    )
+    return data.with_notes(*report_relations(data))
 
 
 def _encode(tables: list[TripleTable], folder: Folder) -> EncodedTables:
@@ -170,11 +215,10 @@ def _named(encoded: EncodedTables, folder: Folder) -> EncodedTables:
     return EncodedTables(entities, relations, encoded.triples)
 
 
-def _joined_weights(tables: list[TripleTable]) -> NDArray[np.float32] | None:
-    if all(table.weights is None for table in tables):
-        return None
-    parts = [np.ones(len(t), dtype=np.float32) if t.weights is None else t.weights for t in tables]
-    return np.concatenate(parts)
+def _weights_of(tables: dict[str, TripleTable], *parts: str) -> Weights | None:
+    """The weights of some parts of a folder, in that order."""
+    found = [tables[part] for part in parts if part in tables]
+    return join_weights([table.weights for table in found], [len(table) for table in found])
 
 
 def _tuples(source: Iterable[Any], name: str) -> Iterable[tuple[Any, ...]]:

@@ -34,7 +34,7 @@ def load(name: str, *, data_root: str | Path | None = None) -> Dataset:
     data = read_inductive(folders[0], folders[1]) if found.inductive else read_folder(find_parts(folders[0]))
     _check_counts(found, data, folders)
     said = tuple(note for note in data.notes if not note.startswith(("train.", "valid.", "test.")))
-    return _with_parent_names(replace(data, name=found.name, notes=said), found, data_root)
+    return _with_parent_names(replace(data, name=found.name, notes=said, benchmark=found.name), found, data_root)
 
 
 def locate(name: str, data_root: str | Path | None = None) -> Place | None:

@@ -7,7 +7,7 @@ goes through the file line by line to say where.
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,8 +20,10 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from kgcf.data.layout import Layout, detect_layout, match_columns
+from kgcf.data.layout import EmptyError, Layout, detect_layout, match_columns
 from kgcf.data.problems import locate_problem
+from kgcf.data.reading import AS_IT_STANDS, Reading
+from kgcf.data.weights import check_weight, first_refused
 from kgcf.errors import DataError
 
 LABELS = pa.dictionary(pa.int32(), pa.string())
@@ -45,19 +47,18 @@ class TripleTable:
         return len(self.heads)
 
 
-def read_text(path: Path, header: bool | None = None) -> TripleTable:
-    """Read TSV or CSV, plain or gzipped; `header` overrides what would be detected."""
+def read_text(path: Path, reading: Reading = AS_IT_STANDS) -> TripleTable:
+    """Read TSV or CSV, plain or gzipped; `reading` overrides what would be detected."""
     where = str(path)
-    with open_binary(path) as stream, _reported(path):
-        sample = stream.read(_SAMPLE_BYTES)
-    layout = detect_layout(_decode_sample(sample, path), where, header)
+    layout = detect_layout(_sample(path, reading), where, reading)
     try:
         with open_binary(path) as stream:
-            table = pacsv.read_csv(stream, *_csv_options(layout))
+            table = pacsv.read_csv(reading.without_comments(stream), *_csv_options(layout))
     except (pa.ArrowInvalid, EOFError, OSError, zlib.error) as error:
-        locate_problem(open_binary, path, layout)
+        locate_problem(open_binary, path, layout, reading)
         raise DataError(f"{where} could not be read: {error}") from error
-    return _checked(table, layout.weight is not None, path, layout)
+    found = _checked(table, layout.weight is not None, path, lambda: locate_problem(open_binary, path, layout, reading))
+    return replace(found, notes=(f"{path.name}: {layout.describe()}",))
 
 
 def read_parquet(path: Path) -> TripleTable:
@@ -77,11 +78,11 @@ def from_arrow(table: pa.Table, where: str) -> TripleTable:
         raise DataError(f"{where} has the columns {', '.join(names)}; it needs head, relation and tail.")
     columns, weight = named or ((0, 1, 2), 3 if len(names) == 4 and _is_numeric(table.column(3).type) else None)
     picked = [_as_labels(table.column(c)) for c in columns]
-    weights = None if weight is None else table.column(weight).cast(pa.float32())
+    weights = None if weight is None else _as_weights(table.column(weight), where)
     arrays = [*picked] + ([] if weights is None else [weights])
     result = pa.table(arrays, names=["head", "relation", "tail", "weight"][: len(arrays)])
     note = f"{where}: columns {', '.join(names[c] for c in columns)}"
-    return replace(_checked(result, weights is not None, Path(where), None), notes=(note,))
+    return replace(_checked(result, weights is not None, Path(where), _nowhere), notes=(note,))
 
 
 @contextmanager
@@ -121,21 +122,37 @@ def _csv_options(layout: Layout) -> tuple[pacsv.ReadOptions, pacsv.ParseOptions,
     )
 
 
-def _checked(table: pa.Table, weighted: bool, path: Path, layout: Layout | None) -> TripleTable:
-    """Refuse empty labels and missing weights; name the line where the file is text."""
+def _checked(table: pa.Table, weighted: bool, path: Path, locate: Callable[[], None]) -> TripleTable:
+    """Refuse empty labels and impossible weights; `locate` names the line where the file is text."""
     columns = [table.column(i) for i in range(3)]
     weights = table.column(3) if weighted else None
-    blank = any(_has_blank(column) for column in columns)
-    if blank or (weights is not None and weights.null_count):
-        if layout is not None:
-            locate_problem(open_binary, path, layout)
-        what = "an empty label" if blank else "a missing weight"
+    if any(_has_blank(column) for column in columns) or (weights is not None and weights.null_count):
+        locate()
+        what = "a missing weight" if weights is not None and weights.null_count else "an empty label"
         raise DataError(f"{path} has {what} in at least one row; fill it in or remove the row.")
     if not len(table):
-        raise DataError(f"{path} is empty: it has no triples. Each line should be: head, relation, tail.")
-    notes = () if layout is None else (f"{path.name}: {layout.describe()}",)
+        raise EmptyError(path)
     values = None if weights is None else weights.to_numpy().astype(np.float32)
-    return TripleTable(columns[0], columns[1], columns[2], values, notes)
+    if values is not None and (row := first_refused(values)) is not None:
+        locate()
+        check_weight(float(values[row]), f"{path}, row {row + 1}")
+    return TripleTable(columns[0], columns[1], columns[2], values)
+
+
+def _nowhere() -> None:
+    """A table in memory or in Parquet has no lines to look at."""
+
+
+def _as_weights(column: pa.ChunkedArray, where: str) -> pa.ChunkedArray:
+    """Numbers, or texts that are numbers, as float32; what cannot be one is refused with its row."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    try:
+        return column.cast(pa.float32(), safe=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        for row, value in enumerate(column.to_pylist(), start=1):
+            check_weight(value, f"{where}, row {row}")
+        raise DataError(f"{where}: its weights of type {column.type} cannot be read: {error}.") from error
 
 
 def _has_blank(column: pa.ChunkedArray) -> bool:
@@ -158,9 +175,17 @@ def _is_numeric(kind: pa.DataType) -> bool:
     return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
 
 
-def _decode_sample(sample: bytes, path: Path) -> str:
-    if sample[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise DataError(f"{path} is encoded as UTF-16. Save it as UTF-8.")
+def _sample(path: Path, reading: Reading) -> str:
+    """The start of a file, as far as there is a line that is no comment."""
+    with open_binary(path) as stream, _reported(path):
+        sample = stream.read(_SAMPLE_BYTES)
+        if sample[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise DataError(f"{path} is encoded as UTF-16. Save it as UTF-8.")
+        while reading.comment is not None and (more := stream.read(_SAMPLE_BYTES)):
+            with reading.without_comments(io.BytesIO(sample)) as kept:
+                if kept.read(1):
+                    break
+            sample += more
     return sample.decode("utf-8-sig", errors="replace")
 
 

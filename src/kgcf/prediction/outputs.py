@@ -18,27 +18,28 @@ FORMATS = (".tsv", ".csv", ".parquet", ".jsonl", ".nt")
 _COLUMNS = [f.name for f in fields(Answer)]
 
 
-def check_format(path: Path) -> None:
+def check_format(path: Path, kind: str) -> None:
     """Refuse an ending that we cannot write, before any work is done."""
-    if path.suffix not in FORMATS:
+    if kind not in FORMATS:
         raise SettingsError(f"Cannot tell the format of {path}: its name must end in {', '.join(FORMATS)}.")
 
 
-def write_answers(answers: Sequence[Answer], path: Path) -> None:
-    """Write the answers atomically in the format that the ending names."""
-    check_format(path)
+def write_answers(answers: Sequence[Answer], path: Path, kind: str | None = None) -> None:
+    """Write the answers atomically in the format that `kind`, or else the ending of the file, names."""
+    kind = kind or path.suffix.lower()
+    check_format(path, kind)
     rows = [asdict(answer) for answer in answers]
-    if path.suffix == ".parquet":
+    if kind == ".parquet":
         columns = {name: [row[name] for row in rows] for name in _COLUMNS}
         with replacing(path) as temporary:
             pq.write_table(pa.table(columns), temporary)
-    elif path.suffix == ".jsonl":
+    elif kind == ".jsonl":
         write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    elif path.suffix == ".nt":
+    elif kind == ".nt":
         write_text(path, "".join(f"{_iri(a.head)} {_iri(a.relation)} {_iri(a.tail)} .\n" for a in answers))
     else:
         with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, delimiter="\t" if path.suffix == ".tsv" else ",", lineterminator="\n")
+            writer = csv.writer(file, delimiter="\t" if kind == ".tsv" else ",", lineterminator="\n")
             writer.writerow(_COLUMNS)
             writer.writerows([row[name] for name in _COLUMNS] for row in rows)
 

@@ -1,0 +1,25 @@
+"""What Ctrl-C does: quiet while we start and end, a KeyboardInterrupt while a command works. Imports nothing large."""
+
+import os
+import signal
+from types import FrameType
+
+STOPPED = 130  # what shells report of a command that Ctrl-C ended
+
+
+def quiet_interrupts() -> None:
+    """From here on, Ctrl-C ends the process at once: there is nothing to finish or to save."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not if our parent has us ignore it
+        signal.signal(signal.SIGINT, stop)
+
+
+def plain_interrupts() -> None:
+    """From here on, Ctrl-C is a KeyboardInterrupt, so that a command can save its work."""
+    if signal.getsignal(signal.SIGINT) is stop:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def stop(_number: int = signal.SIGINT, _frame: FrameType | None = None) -> None:
+    """Say that we stopped, and do, whatever the interpreter is in the middle of."""
+    os.write(2, b"Stopped.\n")
+    os._exit(STOPPED)
