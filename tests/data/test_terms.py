@@ -117,5 +117,7 @@ def test_every_term_of_a_file_is_written_as_it_was_read(write: Write) -> None:
     columns = (table.heads.to_pylist(), table.relations.to_pylist(), table.tails.to_pylist())
     rows = list(zip(*columns, strict=True))
     assert rows[1] == ("_:x", "is in", "New York")
-    lines = [" ".join((write_term(h, "subject"), write_term(r, "predicate"), write_term(t, "object"))) for h, r, t in rows]
+    lines = [
+        " ".join((write_term(h, "subject"), write_term(r, "predicate"), write_term(t, "object"))) for h, r, t in rows
+    ]
     assert [f"{line} ." for line in lines] == TERMS.splitlines()

@@ -86,7 +86,7 @@ def test_sentences_say_what_the_json_says() -> None:
 def test_json_is_plain() -> None:
     found = people().explain("Ann", "likes", "Cyd")
     plain = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert plain["paths"][0]["edges"][0]["head"] == {"label": "e0", "name": "Ann"}
+    assert plain["paths"][0]["edges"][0]["head"] == {"label": "e0", "name": "Ann", "ambiguous": False}
     assert plain["paths"][0]["weight"] == found.paths[0].weight
     assert plain["format"] == 1
 

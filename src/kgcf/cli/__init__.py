@@ -3,7 +3,7 @@
 import sys
 
 import typer
-from rich.console import Console
+from rich.text import Text
 
 from kgcf import __version__
 from kgcf.cli.compare import compare_command
@@ -17,6 +17,7 @@ from kgcf.cli.predict import predict_command
 from kgcf.cli.train import resume_command, train_command
 from kgcf.cli.tune import tune_command
 from kgcf.errors import KgcfError
+from kgcf.screen import Screen, inert
 
 app = typer.Typer(
     name="kgcf",
@@ -42,7 +43,7 @@ app.command("demo")(demo)
 def root(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
     """Complete knowledge graphs on a CPU, explain every answer, back it with counterfactual evidence."""
     if version:
-        typer.echo(f"kgcf {__version__}")
+        Screen().print(f"kgcf {__version__}")
         raise typer.Exit
 
 
@@ -51,14 +52,11 @@ def main() -> None:
     try:
         app()
     except KgcfError as error:
-        Console(stderr=True, soft_wrap=True).print(f"[bold red]Error:[/] {_escaped(str(error))}", highlight=False)
+        message = Text.assemble(("Error:", "bold red"), " ", inert(str(error), keep="\n"))
+        Screen(stderr=True, wrap=False).print(message)
         sys.exit(1)
     except KeyboardInterrupt:
-        Console(stderr=True).print("Stopped.")
+        Screen(stderr=True).print("Stopped.")
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(0)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("[", r"\[")

@@ -1,12 +1,10 @@
 """`kgcf complete RUN`: the most likely missing triples of a graph."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from kgcf.cli.options import DeviceOption, JsonOption
 from kgcf.cli.predict import GraphOption, ObservedOption, answer_table
@@ -16,6 +14,7 @@ from kgcf.prediction.completion import complete, estimate_seconds, plan_completi
 from kgcf.prediction.outputs import check_format, write_answers
 from kgcf.progress import showing
 from kgcf.run import Run
+from kgcf.screen import Screen, cell, print_json
 
 
 def complete_command(
@@ -43,7 +42,7 @@ def complete_command(
     bound = opened.observe(graph, observed)
     task = plan_completion(bound, relation, candidates == "all")
     seconds = estimate_seconds(bound, task)
-    talk = Console(stderr=True, highlight=False, soft_wrap=True)
+    talk = Screen(stderr=True, wrap=False)
     talk.print(f"{task.question_count:,} questions (head, relation, ?), about {seconds:,.0f} s", style="dim")
     if estimate:
         return
@@ -51,8 +50,8 @@ def complete_command(
         answers = complete(bound, task, top, min_probability, advance)
     if output is not None:
         write_answers(answers, output)
-        talk.print(f"{len(answers):,} triples written to {output}")
+        talk.print(cell(f"{len(answers):,} triples written to {output}"))
     elif as_json:
-        typer.echo(json.dumps([asdict(answer) for answer in answers], indent=2, ensure_ascii=False))
+        print_json([asdict(answer) for answer in answers])
     else:
-        Console().print(answer_table(answers))
+        Screen().print(answer_table(answers))

@@ -1,14 +1,11 @@
 """`kgcf counterfactuals DATA`: substitutes, outcomes and effects of the treatment, printed and saved for any graph."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import numpy as np
 import typer
 from pydantic import ValidationError
-from rich.console import Console
-from rich.text import Text
 
 from kgcf.cache import Cache
 from kgcf.cli.options import DataArgument, HeaderOption, JsonOption, LeakOption, NamesOption, SplitSeedOption, open_data
@@ -22,6 +19,7 @@ from kgcf.embedding import EntitySpace, SpaceSettings
 from kgcf.errors import SettingsError, unknown_name
 from kgcf.progress import showing
 from kgcf.provenance import provenance
+from kgcf.screen import Screen, cell, print_json
 from kgcf.storage import write_json
 from kgcf.treatment import TREATMENTS, Treatment, TreatmentSettings, assign_treatment
 
@@ -109,14 +107,16 @@ def _deliver(
         for name in ("diagnostics.png", "diagnostics.svg"):
             plot_diagnostics(found, output / name)
     if as_json:
-        typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
+        print_json(result)
         return
-    console = Console()
-    console.print(diagnostics_tables(found, relations))
+    screen = Screen()
+    screen.print(diagnostics_tables(found, relations))
     for row in rows:
-        console.print(Text("\n" + describe(table, row, dataset.entities, dataset.relations)))
+        screen.print()
+        screen.print(cell(describe(table, row, dataset.entities, dataset.relations)))
     if output is not None:
-        console.print(f"\nWritten to {output}", soft_wrap=True, markup=False)
+        screen.print()
+        screen.print(cell(f"Written to {output}"), soft_wrap=True)
 
 
 def _protocol(treatment: TreatmentSettings, space: SpaceSettings, pairs: int) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _treatment_settings(method: str, leave_one_out: bool, k: int | None, labels:
 
 
 def _notice(text: str) -> None:
-    Console(stderr=True, soft_wrap=True, highlight=False).print(f"note: {text}", style="dim", markup=False)
+    Screen(stderr=True, wrap=False).print(cell(f"note: {text}", "dim"))
 
 
 def _ids(dataset: Dataset, triple: tuple[str, str, str]) -> tuple[int, int, int]:
@@ -173,10 +173,11 @@ def _print_triple(
     table = match_pairs([triple], dataset.graph, space, treatment, candidates)
     if as_json:
         values = row_json(table, 0, dataset.entities, dataset.relations)
-        typer.echo(json.dumps({**values, "note": table.note}, indent=2, ensure_ascii=False))
+        print_json({**values, "note": table.note})
         return
-    typer.echo(describe(table, 0, dataset.entities, dataset.relations))
-    typer.echo(table.note)
+    screen = Screen(wrap=False)
+    screen.print(cell(describe(table, 0, dataset.entities, dataset.relations)))
+    screen.print(table.note)
 
 
 def _diagnose(

@@ -1,13 +1,12 @@
 """`kgcf datasets ls | info | get`: which graphs there are, what is in them, and where their files are."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from kgcf.cli.options import (
     DataArgument,
@@ -22,6 +21,7 @@ from kgcf.cli.tables import facts_tables
 from kgcf.data import registry
 from kgcf.data.manifest import Benchmark
 from kgcf.data.statistics import describe
+from kgcf.screen import Screen, cell, print_json
 
 datasets_app = typer.Typer(help="List benchmark graphs, look into any graph, fetch files.", no_args_is_help=True)
 
@@ -31,7 +31,7 @@ def list_command(as_json: JsonOption = False) -> None:
     """List the benchmarks: size, licence, and where their files are."""
     found = [_entry(benchmark) for benchmark in registry.benchmarks().values()]
     if as_json:
-        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        print_json(found)
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     numbers = ("entities", "relations", "train", "valid", "test")
@@ -39,10 +39,10 @@ def list_command(as_json: JsonOption = False) -> None:
         table.add_column(title, justify="right" if title in numbers else "left", no_wrap=title != "files")
     for entry in found:
         cells = [f"{entry[number]:,}" for number in numbers]
-        table.add_row(str(entry["name"]), *cells, str(entry["licence"]), str(entry["files"]))
-    console = Console()
-    console.print(table)
-    console.print("\nPairs such as wn18rr:v1 are inductive: they are tested on new entities.", style="dim")
+        table.add_row(str(entry["name"]), *cells, str(entry["licence"]), cell(str(entry["files"])))
+    screen = Screen()
+    screen.print(table)
+    screen.print("\nPairs such as wn18rr:v1 are inductive: they are tested on new entities.", style="dim")
 
 
 @datasets_app.command("info")
@@ -69,17 +69,17 @@ def info_command(
     known = registry.benchmark(data) if registry.is_known(data) else None
     if as_json:
         found = facts.to_json() | ({} if known is None else {"benchmark": _entry(known)})
-        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        print_json(found)
         return
-    console = Console()
+    screen = Screen()
     if known is not None:
-        console.print(f"[bold]{known.name}[/]: {known.about}", highlight=False)
+        screen.print(Text.assemble((known.name, "bold"), f": {known.about}"))
         for graph in known.graphs[:1]:
-            console.print(f"from {graph.source}", style="dim", markup=False, highlight=False)
-            console.print(f"licence: {graph.licence}", style="dim", markup=False, highlight=False)
-    console.print(facts_tables(facts, relations))
+            screen.print(f"from {graph.source}", style="dim")
+            screen.print(f"licence: {graph.licence}", style="dim")
+    screen.print(facts_tables(facts, relations))
     if plot is not None:
-        console.print(f"Drawn to {plot}", soft_wrap=True)
+        screen.print(cell(f"Drawn to {plot}"), soft_wrap=True)
 
 
 @datasets_app.command("get")
@@ -90,9 +90,9 @@ def get_command(
     """Copy or download a benchmark into the user cache, checked by sha256, and say where it is."""
     folders, notes = registry.get(name, to)
     for note in notes:
-        Console(stderr=True).print(f"note: {note}", style="dim", markup=False, soft_wrap=True)
+        Screen(stderr=True, wrap=False).print(cell(f"note: {note}", "dim"))
     for folder in folders:
-        typer.echo(folder)
+        Screen(wrap=False).print(cell(str(folder)))
 
 
 def _entry(benchmark: Benchmark) -> dict[str, str | int | bool]:

@@ -1,11 +1,9 @@
 """`kgcf evaluate RUN|DATA`: rank the answers of a split and print, or write, the results with their protocol."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from kgcf.baselines.frequency import FrequencyScorer
 from kgcf.calibrating import CalibrationRecord
@@ -18,6 +16,7 @@ from kgcf.evaluation.report import breakdown_tables, evaluation_table
 from kgcf.evaluation.results import Evaluation, evaluate
 from kgcf.progress import showing
 from kgcf.run import Run
+from kgcf.screen import Screen, cell, print_json
 from kgcf.storage import write_json
 
 _SPLITS = ("valid", "test")
@@ -77,20 +76,20 @@ def _show(result: Evaluation, relations: Vocabulary, details: bool, output: Path
     if output is not None:
         write_json(output, result.to_json())
     if as_json:
-        typer.echo(json.dumps(result.to_json(), indent=2, ensure_ascii=False))
+        print_json(result.to_json())
         return
-    console = Console()
-    console.print(evaluation_table({str(result.protocol["model"]): result}))
+    screen = Screen()
+    screen.print(evaluation_table({str(result.protocol["model"]): result}))
     if details:
-        console.print(breakdown_tables(result, relations))
+        screen.print(breakdown_tables(result, relations))
     if output is not None:
-        console.print(f"Written to {output}", soft_wrap=True)
+        screen.print(cell(f"Written to {output}"), soft_wrap=True)
 
 
 def show_calibration(record: CalibrationRecord) -> None:
     """What calibration does on test, and why this method was chosen."""
-    console = Console(highlight=False, soft_wrap=True)
+    screen = Screen(wrap=False)
     method = record.calibration.method
     if record.test is not None:
-        console.print(calibration_table([(str(record.protocol["dataset"]), method, record.test)]))
-    console.print(f"Calibration on validation: {record.calibration.reason}", style="dim")
+        screen.print(calibration_table([(str(record.protocol["dataset"]), method, record.test)]))
+    screen.print(cell(f"Calibration on validation: {record.calibration.reason}", "dim"))

@@ -1,11 +1,9 @@
 """`kgcf explain RUN HEAD RELATION TAIL`: why a triple is predicted."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from kgcf.cli.options import DeviceOption, JsonOption
 from kgcf.cli.path_table import path_table
@@ -21,6 +19,7 @@ from kgcf.explanation.sentences import (
     missing_path_sentences,
 )
 from kgcf.run import Run
+from kgcf.screen import Screen, cell, print_json
 
 
 def explain_command(
@@ -65,13 +64,13 @@ def explain_command(
     )
     _write(explanation, html, png)
     if as_json:
-        typer.echo(json.dumps(explanation.to_json(), indent=2, ensure_ascii=False))
+        print_json(explanation.to_json())
         return
-    console = Console(soft_wrap=True, highlight=False)
-    print_explanation(console, explanation)
+    screen = Screen(wrap=False)
+    print_explanation(screen, explanation)
     for path in (html, png):
         if path is not None:
-            console.print(f"Written to {path}.", style="dim", markup=False)
+            screen.print(cell(f"Written to {path}.", "dim"))
 
 
 def _write(explanation: Explanation, html: Path | None, png: Path | None) -> None:
@@ -84,13 +83,13 @@ def _write(explanation: Explanation, html: Path | None, png: Path | None) -> Non
         draw_paths(explanation, png)
 
 
-def print_explanation(console: Console, explanation: Explanation) -> None:
+def print_explanation(screen: Screen, explanation: Explanation) -> None:
     """The answer, its paths, the counterfactual and the deletion check, for people."""
     for line in answer_sentences(explanation):
-        console.print(line, style="bold", markup=False)
+        screen.print(cell(line, "bold"))
     if explanation.paths:
-        console.print(path_table(explanation))
+        screen.print(path_table(explanation))
     parts = (missing_path_sentences, counterfactual_sentences, deletion_sentences)
     for part in parts:
         for line in part(explanation):
-            console.print(line, markup=False)
+            screen.print(cell(line))

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
 from kgcf.data.splitting import SplitSettings
 from kgcf.devices import find_device
+from kgcf.screen import Screen, cell
 
 DataArgument = Annotated[str, typer.Argument(metavar="DATA", help="A benchmark's name, a folder or a file of triples.")]
 NamesOption = Annotated[Path | None, typer.Option("--names", help="File of display names: label, tab, name.")]
@@ -37,7 +37,7 @@ def open_data(
     settings = SplitSettings(seed=split_seed, allow_inverse_leak=allow_inverse_leak)
     dataset = read(data, names=names, split=settings, header=header)
     if not quiet:
-        console = Console(stderr=True, soft_wrap=True, highlight=False)
+        screen = Screen(stderr=True, wrap=False)
         for note in dataset.notes:
-            console.print(f"note: {note}", style="dim", markup=False)
+            screen.print(cell(f"note: {note}", "dim"))
     return dataset
