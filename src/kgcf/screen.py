@@ -19,7 +19,7 @@ _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def inert(text: str, keep: str = "") -> str:
-    r"""The text with every character that a terminal or a page would obey written out, as \x1b; those to `keep` stay."""
+    r"""The text with all characters that a terminal or a page would obey written out, as \x1b; those to `keep` stay."""
     return _ACTIVE.sub(lambda found: found[0] if found[0] in keep else _written_out(found[0]), text)
 
 

@@ -138,6 +138,7 @@
     const box = drawn.elements().renderedBoundingBox();
     const visible = drawn.elements().every((element) => element.visible());
     return { paths: paths, entities: drawn.nodes().map((node) => node.id()), visible: visible,
+      names: drawn.nodes().map((node) => node.data("name")),
       inside: box.x1 >= 0 && box.y1 >= 0 && box.x2 <= drawn.width() && box.y2 <= drawn.height() };
   }
   drawn.ready(function () { document.documentElement.dataset.drawn = JSON.stringify(canvas()); });
