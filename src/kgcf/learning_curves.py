@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from kgcf.comparison import RunRecord
 from kgcf.errors import SettingsError
-from kgcf.pictures import check_picture, save_picture
+from kgcf.pictures import check_picture, drawable, save_picture
 
 _COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#777777")
 
@@ -34,7 +34,7 @@ def learning_figure(records: Sequence[RunRecord]) -> Figure:
         assert best is not None
         axes.plot(*best, color=colour, marker="o", markersize=8, fillstyle="none")
     datasets = sorted({record.dataset for record in records})
-    axes.set_title(f"Validation MRR by epoch: {', '.join(datasets)}", loc="left")
+    axes.set_title(f"Validation MRR by epoch: {drawable(', '.join(datasets))}", loc="left")
     axes.set_xlabel("epoch (circle: the model that is kept)")
     axes.set_ylabel("filtered MRR, realistic ties")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -46,4 +46,4 @@ def learning_figure(records: Sequence[RunRecord]) -> Figure:
 
 def _legend(record: RunRecord) -> str:
     tested = f", test {record.test['mrr']:.4f}" if record.test else ""
-    return f"{record.name} ({record.preset}, seed {record.settings.training.seed}){tested}"
+    return f"{drawable(record.name)} ({record.preset}, seed {record.settings.training.seed}){tested}"

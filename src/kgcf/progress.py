@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from kgcf.screen import Screen
 
 Advance = Callable[[int], None]
 
@@ -16,7 +17,7 @@ def silent(_: int) -> None:
 @contextmanager
 def showing(description: str, total: int) -> Iterator[Advance]:
     """A bar with count, elapsed time and time left; yields the function that moves it forward."""
-    console = Console(stderr=True)
+    screen = Screen(stderr=True)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=30),
@@ -25,6 +26,6 @@ def showing(description: str, total: int) -> Iterator[Advance]:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
         task = bar.add_task(description, total=total)
         yield lambda steps: bar.advance(task, steps)

@@ -35,6 +35,16 @@ def test_ambiguous_names_list_their_labels(countries: Vocabulary) -> None:
         countries.id("Georgia", "entity")
 
 
+def test_ambiguous_names_are_told_apart(countries: Vocabulary) -> None:
+    assert [countries.shown(i) for i in (0, 3, 4)] == ["Portugal", "Georgia (Q1)", "Georgia (Q2)"]
+    assert countries.displays() == [countries.display(i) for i in range(5)]
+    borrowed = Vocabulary(["Paris", "Q90"], {"Q90": "Paris"})
+    assert [borrowed.shown(i) for i in range(2)] == ["Paris", "Paris (Q90)"]
+    many = Vocabulary([f"Q{i}" for i in range(9)], {f"Q{i}": "Springfield" for i in range(9)})
+    with pytest.raises(UnknownNameError, match="it names Q0, Q1, Q2, Q3, Q4 and 4 more. Use one of these labels"):
+        many.id("springfield", "entity")
+
+
 def test_exact_label_wins_over_another_entitys_name() -> None:
     vocabulary = Vocabulary(["a", "b"], {"a": "b"})
     assert vocabulary.id("b") == 1

@@ -83,7 +83,8 @@ def test_a_known_answer_is_explained_as_if_it_were_not() -> None:
 def test_json_has_the_answer_and_its_reason() -> None:
     (item,) = explain_answers(people(), Question("Ann", "likes", None), top=1, paths=1)
     values = json.loads(json.dumps(item.to_json(), allow_nan=False))
-    assert values["tail"] == values["explanation"]["tail"]["name"]
+    assert values["tail"] == values["explanation"]["tail"]["label"] == "e3"
+    assert values["tail_name"] == values["explanation"]["tail"]["name"] == "Dan"
     assert values["rank"] == 1
     assert len(values["explanation"]["paths"]) == 1
 

@@ -46,6 +46,21 @@ def test_names_in_names_out() -> None:
         people().explain("Anne", "likes", "Cyd")
 
 
+def test_namesakes_are_told_apart() -> None:
+    explainer = people()
+    twins = {f"e{i}": name for i, name in enumerate(ENTITIES)} | {"e1": "Ann"}
+    explainer.observed.entities = Vocabulary([f"e{i}" for i in range(8)], twins)
+    found = explainer.explain("e0", "likes", "Cyd", top=5)
+    assert found.head.ambiguous
+    assert not found.tail.ambiguous
+    said = sentences(found)
+    assert said[0].startswith("Ann (e0) —likes→ Cyd (e2): probability")
+    assert any("Ann (e0) —knows→ Ann (e1) —knows→ Cyd" in str(path) for path in found.paths)
+    assert any(line.startswith("Ann (e0) and Cyd ") for line in said)
+    with pytest.raises(UnknownNameError, match="'Ann' is ambiguous: it names e0, e1. Use one of these labels"):
+        explainer.explain("Ann", "likes", "Cyd")
+
+
 def test_inverse_edges_are_shown_as_arrows_to_the_left() -> None:
     found = people().explain("Ann", "likes", "Dan", top=50)
     shown = {str(path) for path in found.paths}
@@ -86,7 +101,7 @@ def test_sentences_say_what_the_json_says() -> None:
 def test_json_is_plain() -> None:
     found = people().explain("Ann", "likes", "Cyd")
     plain = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert plain["paths"][0]["edges"][0]["head"] == {"label": "e0", "name": "Ann"}
+    assert plain["paths"][0]["edges"][0]["head"] == {"label": "e0", "name": "Ann", "ambiguous": False}
     assert plain["paths"][0]["weight"] == found.paths[0].weight
     assert plain["format"] == 1
 

@@ -126,6 +126,61 @@ def test_every_panel_says_what_it_knows(build: Callable[[], Explanation], said: 
     assert page.count("data-removed=") == len(explanation.deletion)
 
 
+def table_rows(page: str, name: str) -> list[list[str]]:
+    """The texts of the cells of a table, row by row."""
+    body = page.partition(f'<table id="{name}">')[2].partition("<tbody>")[2].partition("</tbody>")[0]
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", body)]
+    return [[html.unescape(re.sub("<[^>]*>", "", cell)) for cell in row] for row in rows]
+
+
+def test_probabilities_stand_with_the_triple_that_they_belong_to() -> None:
+    found = people().explain("Ann", "likes", "Cyd")
+    evidence = found.counterfactual
+    assert evidence is not None
+    pair = evidence.substitute
+    assert pair is not None
+    by_treatment = {0: evidence.untreated_probability, 1: evidence.treated_probability}
+    own, page = int(evidence.factual_treatment), render_page(found)
+    assert "<caption>The model on Ann —likes→ Cyd</caption>" in page
+    assert table_rows(page, "treatments") == [
+        ["as it is", str(own), f"{by_treatment[own]:.3f}", ""],
+        ["under the other treatment", str(1 - own), f"{by_treatment[1 - own]:.3f}", ""],
+    ]
+    assert by_treatment[own] != pytest.approx(by_treatment[1 - own], abs=1e-3)
+    triple = f"{pair.head.name} —likes→ {pair.tail.name}"
+    known = "yes" if pair.known else "no"
+    assert table_rows(page, "other-pair") == [[triple, str(1 - own), f"{pair.distance:.3f}", known]]
+    assert f"Under the other treatment Ann —likes→ Cyd would have probability {by_treatment[1 - own]:.3f}" in page
+
+
+def test_without_another_pair_the_treatments_still_stand() -> None:
+    found = people().explain("Ann", "likes", "Cyd")
+    assert found.counterfactual is not None
+    alone = replace(
+        found.counterfactual, substitute=None, counterfactual_treatment=found.counterfactual.factual_treatment
+    )
+    page = render_page(replace(found, counterfactual=alone))
+    assert len(table_rows(page, "treatments")) == 2
+    assert "other-pair" not in page.split("</main>", maxsplit=1)[0]
+
+
+def test_labels_stand_beside_names() -> None:
+    page = render_page(people().explain("Ann", "likes", "Cyd"))
+    assert '<h1>Ann <span class="label">e0</span> <span class="arrow">—likes→</span> Cyd <span class="label">e2' in page
+
+
+@needs_browser
+def test_namesakes_are_told_apart_on_the_canvas(tmp_path: Path) -> None:
+    explanation = people().explain("Ann", "likes", "Cyd")
+    twin = Named("e0", "Ann\u202e", ambiguous=True)
+    paths = tuple(
+        replace(path, edges=(replace(path.edges[0], head=twin), *path.edges[1:])) for path in explanation.paths
+    )
+    page = tmp_path / "page.html"
+    write_page(replace(explanation, head=twin, paths=paths), page)
+    assert drawn_in(browse(page, "--dump-dom"))["names"][0] == "Ann\\u202e (e0)"
+
+
 def test_picture(tmp_path: Path) -> None:
     sizes = {}
     for tail in ("Cyd", "Hal"):

@@ -74,6 +74,6 @@ def test_outputs_read_back(run: Run, tmp_path: Path) -> None:
     lines = (tmp_path / "out.jsonl").read_text().splitlines()
     assert [json.loads(line)["head"] for line in lines] == [a.head for a in answers]
     table = read_table(tmp_path / "out.nt")
-    assert table.heads.to_pylist() == [f"urn:kgcf:{a.head}" for a in answers]
+    assert table.heads.to_pylist() == [a.head for a in answers]
     with pytest.raises(SettingsError, match="must end in .tsv"):
         write_answers(answers, tmp_path / "out.xml")

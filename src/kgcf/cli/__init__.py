@@ -3,7 +3,7 @@
 import sys
 
 import typer
-from rich.console import Console
+from rich.text import Text
 from typer.core import TyperGroup
 
 from kgcf import __version__
@@ -20,6 +20,7 @@ from kgcf.cli.train import resume_command, train_command
 from kgcf.cli.tune import tune_command
 from kgcf.errors import KgcfError
 from kgcf.interrupts import STOPPED, plain_interrupts, quiet_interrupts
+from kgcf.screen import Screen, inert
 
 
 class Commands(TyperGroup):
@@ -32,7 +33,7 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             quiet_interrupts()
-            Console(stderr=True).print("Stopped.")
+            Screen(stderr=True).print("Stopped.")
             sys.exit(STOPPED)
 
 
@@ -61,7 +62,7 @@ app.command("demo")(demo)
 def root(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
     """Complete knowledge graphs on a CPU, explain every answer, back it with counterfactual evidence."""
     if version:
-        typer.echo(f"kgcf {__version__}")
+        Screen().print(f"kgcf {__version__}")
         raise typer.Exit
 
 
@@ -81,9 +82,6 @@ def _run() -> None:
         finally:
             sys.stdout.flush()
     except KgcfError as error:
-        Console(stderr=True, soft_wrap=True).print(f"[bold red]Error:[/] {_escaped(str(error))}", highlight=False)
+        message = Text.assemble(("Error:", "bold red"), " ", inert(str(error), keep="\n"))
+        Screen(stderr=True, wrap=False).print(message)
         sys.exit(1)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("[", r"\[")

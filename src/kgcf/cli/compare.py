@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from kgcf.comparison import RunRecord, read_record
 from kgcf.pictures import check_picture
+from kgcf.screen import Screen, cell
 
 
 def compare_command(
@@ -19,12 +19,12 @@ def compare_command(
     if plot is not None:
         check_picture(plot)
     records = [read_record(path) for path in runs]
-    Console().print(_table(records))
+    Screen().print(_table(records))
     if plot is not None:
         from kgcf.learning_curves import draw_learning  # matplotlib is slow to import, and seldom needed
 
         draw_learning(records, plot)
-        Console(highlight=False, soft_wrap=True).print(f"The picture is in {plot}.")
+        Screen(wrap=False).print(cell(f"The picture is in {plot}."))
 
 
 def _table(records: list[RunRecord]) -> Table:
@@ -32,10 +32,10 @@ def _table(records: list[RunRecord]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("")
     for record in records:
-        table.add_column(record.name, justify="right", overflow="fold")
+        table.add_column(cell(record.name), justify="right", overflow="fold")
     columns = [_column(record) for record in records]
     for title in columns[0]:
-        table.add_row(title, *(column[title] for column in columns))
+        table.add_row(title, *(cell(column[title]) for column in columns))
     table.caption = "All MRR, MR and H@k: filtered, both sides, realistic ties."
     table.caption_justify = "left"
     return table

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 
-from kgcf.cli.options import CommentOption, DeviceOption, JsonOption, StripOption, open_graph, print_json
+from kgcf.cli.options import CommentOption, DeviceOption, JsonOption, StripOption, open_graph
 from kgcf.cli.predict import GraphOption, ObservedOption, answer_table
 from kgcf.cli.streams import STANDARD, deliver
 from kgcf.cli.train import RunArgument
@@ -17,6 +16,7 @@ from kgcf.prediction.completion import complete, estimate_seconds, plan_completi
 from kgcf.prediction.outputs import check_format, write_answers
 from kgcf.progress import showing
 from kgcf.run import Run
+from kgcf.screen import Screen, cell, print_json
 
 
 def complete_command(
@@ -53,7 +53,7 @@ def complete_command(
     bound = opened.observe(open_graph(graph, comment, strip), observed)
     task = plan_completion(bound, relation, candidates == "all")
     seconds = estimate_seconds(bound, task)
-    talk = Console(stderr=True, highlight=False, soft_wrap=True)
+    talk = Screen(stderr=True, wrap=False)
     talk.print(f"{task.question_count:,} questions (head, relation, ?), about {seconds:,.0f} s", style="dim")
     if estimate:
         return
@@ -63,11 +63,12 @@ def complete_command(
     talk.print(MEANING if said.curve is not None else said.reason, style="dim")
     if output is not None and kind is not None:
         deliver(output, kind, lambda path: write_answers(answers, path, kind))
-        talk.print(f"{len(answers):,} triples written to {'standard output' if output == STANDARD else output}")
+        place = "standard output" if output == STANDARD else output
+        talk.print(cell(f"{len(answers):,} triples written to {place}"))
     elif as_json:
         print_json([asdict(answer) for answer in answers])
     else:
-        Console().print(answer_table(answers))
+        Screen().print(answer_table(answers))
 
 
 def _format(output: Path | None, form: str | None) -> str | None:

@@ -6,8 +6,6 @@ from typing import Annotated, Any, Literal, cast
 import numpy as np
 import typer
 from pydantic import ValidationError
-from rich.console import Console
-from rich.text import Text
 
 from kgcf.cache import Cache
 from kgcf.cli.options import (
@@ -20,7 +18,6 @@ from kgcf.cli.options import (
     SplitSeedOption,
     StripOption,
     open_data,
-    print_json,
 )
 from kgcf.counterfactual import CausalStage, CounterfactualTable, Diagnostics, diagnose, match_pairs
 from kgcf.counterfactual.candidates import Candidates
@@ -34,6 +31,7 @@ from kgcf.embedding import EntitySpace, SpaceSettings
 from kgcf.errors import SettingsError, unknown_name
 from kgcf.progress import showing
 from kgcf.provenance import provenance
+from kgcf.screen import Screen, cell, print_json
 from kgcf.storage import write_json
 from kgcf.training.batches import choose_removal
 from kgcf.treatment import TREATMENTS, Treatment, TreatmentSettings, assign_treatment
@@ -134,12 +132,14 @@ def _deliver(
     if as_json:
         print_json(result)
         return
-    console = Console()
-    console.print(diagnostics_tables(found, relations))
+    screen = Screen()
+    screen.print(diagnostics_tables(found, relations))
     for row in rows:
-        console.print(Text("\n" + describe(table, row, dataset.entities, dataset.relations)))
+        screen.print()
+        screen.print(cell(describe(table, row, dataset.entities, dataset.relations)))
     if output is not None:
-        console.print(f"\nWritten to {output}", soft_wrap=True, markup=False)
+        screen.print()
+        screen.print(cell(f"Written to {output}"), soft_wrap=True)
 
 
 def _protocol(treatment: TreatmentSettings, space: SpaceSettings, pairs: int) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def _treatment_settings(method: str, leave_one_out: bool, k: int | None, labels:
 
 
 def _notice(text: str) -> None:
-    Console(stderr=True, soft_wrap=True, highlight=False).print(f"note: {text}", style="dim", markup=False)
+    Screen(stderr=True, wrap=False).print(cell(f"note: {text}", "dim"))
 
 
 def _ids(dataset: Dataset, triple: tuple[str, str, str]) -> tuple[int, int, int]:
@@ -199,8 +199,9 @@ def _print_triple(
         values = row_json(table, 0, dataset.entities, dataset.relations)
         print_json({**values, "note": table.note})
         return
-    typer.echo(describe(table, 0, dataset.entities, dataset.relations))
-    typer.echo(table.note)
+    screen = Screen(wrap=False)
+    screen.print(cell(describe(table, 0, dataset.entities, dataset.relations)))
+    screen.print(table.note)
 
 
 def _diagnose(

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from kgcf.cli.options import (
     CommentOption,
@@ -18,13 +18,13 @@ from kgcf.cli.options import (
     SplitSeedOption,
     StripOption,
     open_data,
-    print_json,
 )
 from kgcf.cli.tables import facts_tables
 from kgcf.data import registry
 from kgcf.data.manifest import Benchmark
 from kgcf.data.reading import Reading
 from kgcf.data.statistics import describe
+from kgcf.screen import Screen, cell, print_json
 
 datasets_app = typer.Typer(help="List benchmark graphs, look into any graph, fetch files.", no_args_is_help=True)
 
@@ -42,10 +42,10 @@ def list_command(as_json: JsonOption = False) -> None:
         table.add_column(title, justify="right" if title in numbers else "left", no_wrap=title != "files")
     for entry in found:
         cells = [f"{entry[number]:,}" for number in numbers]
-        table.add_row(str(entry["name"]), *cells, str(entry["licence"]), str(entry["files"]))
-    console = Console()
-    console.print(table)
-    console.print("\nPairs such as wn18rr:v1 are inductive: they are tested on new entities.", style="dim")
+        table.add_row(str(entry["name"]), *cells, str(entry["licence"]), cell(str(entry["files"])))
+    screen = Screen()
+    screen.print(table)
+    screen.print("\nPairs such as wn18rr:v1 are inductive: they are tested on new entities.", style="dim")
 
 
 @datasets_app.command("info")
@@ -76,15 +76,15 @@ def info_command(
         found = facts.to_json() | ({} if known is None else {"benchmark": _entry(known)})
         print_json(found)
         return
-    console = Console()
+    screen = Screen()
     if known is not None:
-        console.print(f"[bold]{known.name}[/]: {known.about}", highlight=False)
+        screen.print(Text.assemble((known.name, "bold"), f": {known.about}"))
         for graph in known.graphs[:1]:
-            console.print(f"from {graph.source}", style="dim", markup=False, highlight=False)
-            console.print(f"licence: {graph.licence}", style="dim", markup=False, highlight=False)
-    console.print(facts_tables(facts, relations))
+            screen.print(f"from {graph.source}", style="dim")
+            screen.print(f"licence: {graph.licence}", style="dim")
+    screen.print(facts_tables(facts, relations))
     if plot is not None:
-        console.print(f"Drawn to {plot}", soft_wrap=True)
+        screen.print(cell(f"Drawn to {plot}"), soft_wrap=True)
 
 
 @datasets_app.command("get")
@@ -95,9 +95,9 @@ def get_command(
     """Copy or download a benchmark into the user cache, checked by sha256, and say where it is."""
     folders, notes = registry.get(name, to)
     for note in notes:
-        Console(stderr=True).print(f"note: {note}", style="dim", markup=False, soft_wrap=True)
+        Screen(stderr=True, wrap=False).print(cell(f"note: {note}", "dim"))
     for folder in folders:
-        typer.echo(folder)
+        Screen(wrap=False).print(cell(str(folder)))
 
 
 def _entry(benchmark: Benchmark) -> dict[str, str | int | bool]:

@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from rich.console import Console
+from rich.text import Text
 
 from kgcf.baselines.frequency import FrequencyScorer
 from kgcf.cli.predict import answer_table
@@ -15,6 +15,7 @@ from kgcf.evaluation.results import Evaluation, evaluate
 from kgcf.pipeline import Surroundings, fit
 from kgcf.run import Run
 from kgcf.runs import RunFolder
+from kgcf.screen import Screen, cell
 
 _QUESTIONS = (("Mexico", "speaks"), ("Portugal", "uses currency"), ("Brazil", "is in region"))  # with answers kept back
 _SAME = ("encoder.layers=4", "training.budget=24000", "training.schedule=cosine", "training.validate_triples=200")
@@ -22,27 +23,26 @@ _SAME = ("encoder.layers=4", "training.budget=24000", "training.schedule=cosine"
 
 def demo() -> None:
     """Train KGCF and plain NBFNet on the embedded graph `world`, compare them, and answer questions."""
-    console = Console(highlight=False)
+    screen = Screen()
     data = registry.load("world")
-    console.print(
-        f"[bold]world[/]: {len(data.entities):,} entities, {len(data.relations)} relations, {len(data.graph):,} train "
-        f"triples; {len(data.test):,} facts are kept back to test on."
-    )
+    size = f"{len(data.entities):,} entities, {len(data.relations)} relations, {len(data.graph):,} train triples"
+    screen.print(Text.assemble(("world", "bold"), f": {size}; {len(data.test):,} facts are kept back to test on."))
     frequency = evaluate(FrequencyScorer(data.graph), data, model="frequency")
     results = {"frequency (floor)": frequency}
     with tempfile.TemporaryDirectory(prefix="kgcf-demo-") as scratch:
-        console.print("\n[bold]Plain NBFNet[/], 24,000 training questions")
+        screen.print(Text.assemble(("\nPlain NBFNet", "bold"), ", 24,000 training questions"))
         results["NBFNet"] = _train(data, "nbfnet", Path(scratch) / "nbfnet")[1]
-        console.print("\n[bold]KGCF[/], the same with treatment and counterfactual losses")
+        screen.print(Text.assemble(("\nKGCF", "bold"), ", the same with treatment and counterfactual losses"))
         run, results["KGCF"] = _train(data, "default", Path(scratch) / "kgcf")
-        console.print()
-        console.print(evaluation_table(results))
+        screen.print()
+        screen.print(evaluation_table(results))
         for head, relation in _QUESTIONS:
             kept = ", ".join(_kept_back(data, head, relation))
-            console.print(f"\n[bold]{head} {relation} …[/]  (kept back from training: {kept})")
-            console.print(answer_table(run.predict(head, relation, top=5, observed="train")))
-    console.print("\nNext, on your own triples:  kgcf train my.tsv --output runs/mine")
-    console.print("                            kgcf predict runs/mine --head NAME --relation NAME")
+            question = (f"\n{head} {relation} …", "bold")
+            screen.print(Text.assemble(question, cell(f"  (kept back from training: {kept})")))
+            screen.print(answer_table(run.predict(head, relation, top=5, observed="train")))
+    screen.print("\nNext, on your own triples:  kgcf train my.tsv --output runs/mine")
+    screen.print("                            kgcf predict runs/mine --head NAME --relation NAME")
 
 
 def _kept_back(data: Dataset, head: str, relation: str) -> list[str]:

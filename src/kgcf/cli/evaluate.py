@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from kgcf.baselines.frequency import FrequencyScorer
 from kgcf.calibrating import CalibrationRecord
@@ -18,7 +17,6 @@ from kgcf.cli.options import (
     SplitSeedOption,
     StripOption,
     open_data,
-    print_json,
 )
 from kgcf.cli.streams import STANDARD
 from kgcf.data.reading import Reading
@@ -30,6 +28,7 @@ from kgcf.evaluation.report import breakdown_tables, evaluation_table
 from kgcf.evaluation.results import Evaluation, evaluate
 from kgcf.progress import showing
 from kgcf.run import Run
+from kgcf.screen import Screen, cell, print_json
 from kgcf.storage import write_json
 
 _SPLITS = ("valid", "test")
@@ -99,21 +98,21 @@ def _show(result: Evaluation, relations: Vocabulary, details: bool, output: Path
     if as_json:
         print_json(result.to_json())
         return
-    console = Console()
-    console.print(evaluation_table({str(result.protocol["model"]): result}))
+    screen = Screen()
+    screen.print(evaluation_table({str(result.protocol["model"]): result}))
     if details:
-        console.print(breakdown_tables(result, relations))
+        screen.print(breakdown_tables(result, relations))
     if output is not None:
-        console.print(f"Written to {output}", soft_wrap=True)
+        screen.print(cell(f"Written to {output}"), soft_wrap=True)
 
 
 def show_calibration(record: CalibrationRecord) -> None:
     """What calibration does on test, and why this method was chosen."""
-    console = Console(highlight=False, soft_wrap=True)
+    screen = Screen(wrap=False)
     method = record.calibration.method
     reports = [report for report in (record.test, record.test_apart) if report is not None]
     if reports:
-        console.print(calibration_table([(str(record.protocol["dataset"]), method, report) for report in reports]))
-        console.print("apart: test questions that share no (head, relation) with a question of the fit.", style="dim")
-    console.print(f"Calibration on validation: {record.calibration.reason}", style="dim")
-    console.print(f"Completed links on validation: {record.completion.reason}", style="dim")
+        screen.print(calibration_table([(str(record.protocol["dataset"]), method, report) for report in reports]))
+        screen.print("apart: test questions that share no (head, relation) with a question of the fit.", style="dim")
+    screen.print(cell(f"Calibration on validation: {record.calibration.reason}", "dim"))
+    screen.print(cell(f"Completed links on validation: {record.completion.reason}", "dim"))

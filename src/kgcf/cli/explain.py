@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 
-from kgcf.cli.options import CommentOption, DeviceOption, JsonOption, StripOption, open_graph, print_json
+from kgcf.cli.options import CommentOption, DeviceOption, JsonOption, StripOption, open_graph
 from kgcf.cli.path_table import path_table
 from kgcf.cli.predict import GraphOption, ObservedOption
 from kgcf.cli.streams import STANDARD, deliver
@@ -21,6 +20,7 @@ from kgcf.explanation.sentences import (
     missing_path_sentences,
 )
 from kgcf.run import Run
+from kgcf.screen import Screen, cell, print_json
 
 
 def explain_command(
@@ -73,11 +73,11 @@ def explain_command(
     if as_json:
         print_json(explanation.to_json())
         return
-    console = Console(soft_wrap=True, highlight=False)
-    print_explanation(console, explanation)
+    screen = Screen(wrap=False)
+    print_explanation(screen, explanation)
     for path in (html, png):
         if path is not None:
-            console.print(f"Written to {path}.", style="dim", markup=False)
+            screen.print(cell(f"Written to {path}.", "dim"))
 
 
 def _write(explanation: Explanation, html: Path | None, png: Path | None) -> None:
@@ -90,13 +90,13 @@ def _write(explanation: Explanation, html: Path | None, png: Path | None) -> Non
         draw_paths(explanation, png)
 
 
-def print_explanation(console: Console, explanation: Explanation) -> None:
+def print_explanation(screen: Screen, explanation: Explanation) -> None:
     """The answer, its paths, the counterfactual and the deletion check, for people."""
     for line in answer_sentences(explanation):
-        console.print(line, style="bold", markup=False)
+        screen.print(cell(line, "bold"))
     if explanation.paths:
-        console.print(path_table(explanation))
+        screen.print(path_table(explanation))
     parts = (missing_path_sentences, counterfactual_sentences, deletion_sentences)
     for part in parts:
         for line in part(explanation):
-            console.print(line, markup=False)
+            screen.print(cell(line))

@@ -1,13 +1,10 @@
 """Arguments and options that several commands share, and how DATA becomes a dataset."""
 
-import json
-import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from kgcf.data.dataset import Dataset
 from kgcf.data.reader import read_table
@@ -16,6 +13,7 @@ from kgcf.data.source import read
 from kgcf.data.splitting import SplitSettings
 from kgcf.data.tables import TripleTable
 from kgcf.devices import find_device
+from kgcf.screen import Screen, cell
 
 DataArgument = Annotated[str, typer.Argument(metavar="DATA", help="A benchmark's name, a folder or a file of triples.")]
 NamesOption = Annotated[Path | None, typer.Option("--names", help="File of display names: label, tab, name.")]
@@ -69,13 +67,6 @@ def open_graph(path: Path | None, comment: str | None, strip: bool) -> TripleTab
 
 def say_notes(notes: Iterable[str]) -> None:
     """Notes for people, on standard error."""
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    screen = Screen(stderr=True, wrap=False)
     for note in notes:
-        console.print(f"note: {note}", style="dim", markup=False)
-
-
-def print_json(value: Any) -> None:  # noqa: ANN401
-    """JSON on standard output: text as it is where it can be shown, else as \\u escapes, which lose nothing."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    escaped = not encoding.lower().replace("-", "").startswith("utf")
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=escaped))
+        screen.print(cell(f"note: {note}", "dim"))

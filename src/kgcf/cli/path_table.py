@@ -1,9 +1,10 @@
 """The paths of an explanation as a table for people."""
 
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from kgcf.explanation.explanation import Explanation, NamedPath
+from kgcf.screen import cell
 
 
 def path_table(explanation: Explanation) -> Table:
@@ -11,17 +12,18 @@ def path_table(explanation: Explanation) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("")
     table.add_column("weight", justify="right")
-    table.add_column("path" if explanation.counterfactual is None else "path (each edge with its T^F/T^CF)")
+    title = "path" if explanation.counterfactual is None else "path (each edge with its T^F/T^CF)"
+    table.add_column(title, overflow="fold")
     for number, path in enumerate(explanation.paths, start=1):
-        table.add_row(str(number), f"{path.weight:+.4f}", marked(path))
+        table.add_row(str(number), f"{path.weight:+.4f}", path_text(path))
     return table
 
 
-def marked(path: NamedPath) -> str:
-    """A path on one line in rich markup; treatments are dim."""
-    parts = [escape(path.edges[0].head.name)]
+def path_text(path: NamedPath) -> Text:
+    """A path on one line; relations are coloured, treatments dim."""
+    line = cell(path.edges[0].head.shown)
     for edge in path.edges:
-        parts.append(f"[cyan]{escape(edge.arrow)}[/] {escape(edge.tail.name)}")
+        line.append_text(Text.assemble(" ", cell(edge.arrow, "cyan"), " ", cell(edge.tail.shown)))
         if edge.factual_treatment is not None:
-            parts[-1] += f" [dim]{int(edge.factual_treatment)}/{int(bool(edge.counterfactual_treatment))}[/]"
-    return " ".join(parts)
+            line.append(f" {int(edge.factual_treatment)}/{int(bool(edge.counterfactual_treatment))}", "dim")
+    return line

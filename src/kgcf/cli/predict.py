@@ -6,19 +6,20 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from kgcf.cli.options import CommentOption, DeviceOption, JsonOption, StripOption, open_graph, print_json
-from kgcf.cli.path_table import marked
+from kgcf.cli.options import CommentOption, DeviceOption, JsonOption, StripOption, open_graph
+from kgcf.cli.path_table import path_text
 from kgcf.cli.train import RunArgument
+from kgcf.data.vocabulary import name_and_label
 from kgcf.devices import CPU
 from kgcf.errors import DataError
 from kgcf.explanation.answers import PATHS, ExplainedAnswer, explain_answers
 from kgcf.explanation.sentences import counterfactual_line, missing_path_sentences
 from kgcf.prediction.answers import UNKNOWN, Answer, Question
 from kgcf.run import Run
+from kgcf.screen import Screen, cell, print_json
 
 GraphOption = Annotated[
     Path | None, typer.Option("--graph", help="Observe this file of triples instead; its entities may be new.")
@@ -62,19 +63,20 @@ def predict_command(
     if as_json:
         print_json([asdict(answer) for answer in answers])
         return
-    Console().print(answer_table(answers))
+    Screen().print(answer_table(answers))
 
 
 def answer_table(answers: list[Answer]) -> Table:
-    """Answers as a table for people."""
+    """Answers as a table for people: names, each with its label where that is something else."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     kinds = sorted({a.probability_from for a in answers}) or ["sigmoid"]
     for title in ("rank", "head", "relation", "tail", f"probability ({', '.join(kinds)})", "logit", "note"):
         right = title in ("rank", "logit") or title.startswith("probability")
-        table.add_column(title, justify="right" if right else "left")
+        table.add_column(title, justify="right" if right else "left", overflow="fold")
     for a in answers:
+        parts = ((a.head_name, a.head), (a.relation_name, a.relation), (a.tail_name, a.tail))
         numbers = (f"{a.probability:.4f}", f"{a.logit:.3f}")
-        table.add_row(str(a.rank), a.head, a.relation, a.tail, *numbers, _note(a))
+        table.add_row(str(a.rank), *(_named(name, label) for name, label in parts), *numbers, _note(a))
     if any("unseen" in _note(a) for a in answers):
         table.caption = "unseen: train has no triple of this relation with this entity on this side."
         table.caption_justify = "left"
@@ -86,25 +88,32 @@ def print_explained(found: list[ExplainedAnswer], as_json: bool = False) -> None
     if as_json:
         print_json([item.to_json() for item in found])
         return
-    console = Console(soft_wrap=True, highlight=False)
+    screen = Screen(wrap=False)
     for item in found:
         for line in _explained_lines(item):
-            console.print(line)
+            screen.print(line)
 
 
-def _explained_lines(item: ExplainedAnswer) -> Iterator[str]:
-    """An answer in rich markup: a headline, then indented why."""
+def _explained_lines(item: ExplainedAnswer) -> Iterator[Text]:
+    """An answer: a headline, then indented why."""
     a, e = item.answer, item.explanation
+    head, tail = name_and_label(a.head_name, a.head), name_and_label(a.tail_name, a.tail)
+    triple = f"{head} —{name_and_label(a.relation_name, a.relation)}→ {tail}"
     numbers = f"probability {a.probability:.4f} ({a.probability_from}), logit {a.logit:.3f}"
-    note = f"  [dim]{_note(a)}[/]" if _note(a) else ""
-    yield f"[bold]{a.rank}. {escape(f'{a.head} —{a.relation}→ {a.tail}')}[/]  {numbers}{note}"
+    note = f"  {_note(a)}" if _note(a) else ""
+    yield Text.assemble(cell(f"{a.rank}. {triple}", "bold"), f"  {numbers}", (note, "dim"))
     if e.known:
-        yield f"   explained as if it were not known: probability {e.probability:.4f}, logit {e.logit:.3f}"
+        yield Text(f"   explained as if it were not known: probability {e.probability:.4f}, logit {e.logit:.3f}")
     for path in e.paths:
-        yield f"   {path.weight:+.4f}  {marked(path)}"
+        yield Text.assemble(f"   {path.weight:+.4f}  ", path_text(path))
     for line in (*missing_path_sentences(e), counterfactual_line(e)):
         if line:
-            yield f"   {escape(line)}"
+            yield cell(f"   {line}")
+
+
+def _named(name: str, label: str) -> Text:
+    """A name and, dim behind it, the label where that is something else."""
+    return cell(name) if name == label else Text.assemble(cell(name), " ", cell(f"({label})", "dim"))
 
 
 def _note(answer: Answer) -> str:

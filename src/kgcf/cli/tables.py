@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kgcf.data.statistics import CATEGORIES, DatasetFacts, GraphFacts, QueryFacts
+from kgcf.screen import cell
 
 
 def facts_tables(facts: DatasetFacts, relations: int) -> Group:
@@ -21,7 +22,7 @@ def facts_tables(facts: DatasetFacts, relations: int) -> Group:
     return Group(*spaced[:-1])
 
 
-def _table(title: str, columns: Iterable[str]) -> Table:
+def _table(title: str | Text, columns: Iterable[str]) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False)
     for place, column in enumerate(columns):
         table.add_column(column, justify="right" if place else "left", overflow="fold")
@@ -29,7 +30,7 @@ def _table(title: str, columns: Iterable[str]) -> Table:
 
 
 def _counts(facts: DatasetFacts) -> Table:
-    table = _table(facts.name, ("", "entities", "relations", "train", "valid", "test"))
+    table = _table(cell(facts.name), ("", "entities", "relations", "train", "valid", "test"))
     counts = (facts.entities, facts.relations, facts.train, facts.valid, facts.test)
     table.add_row("inductive" if facts.inductive else "transductive", *(f"{count:,}" for count in counts))
     return table
@@ -102,7 +103,7 @@ def _relations(facts: DatasetFacts, count: int) -> Table:
     table = _table(title, ("", "kind", "train", "share", "test", "share", "tails/head", "heads/tail", "symmetric"))
     for relation in shown:
         table.add_row(
-            Text(relation.name),
+            cell(relation.name),
             relation.category,
             f"{relation.train:,}",
             f"{relation.train / max(facts.train, 1):.1%}",
@@ -119,7 +120,7 @@ def _mirrors(facts: DatasetFacts) -> Table:
     table = _table("relations that mirror each other in train", ("", "and", "kind", "share"))
     table.columns[1].justify = "left"
     for mirror in sorted(facts.mirrors, key=lambda m: -m.share)[:10]:
-        table.add_row(Text(mirror.first), Text(mirror.second), mirror.kind, f"{mirror.share:.0%}")
+        table.add_row(cell(mirror.first), cell(mirror.second), mirror.kind, f"{mirror.share:.0%}")
     if len(facts.mirrors) > 10:
         table.caption, table.caption_justify = f"the first 10 of {len(facts.mirrors):,}", "left"
     return table

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from kgcf.cli.evaluate import show_calibration
 from kgcf.cli.options import (
@@ -27,6 +26,7 @@ from kgcf.evaluation.report import evaluation_table
 from kgcf.pipeline import Surroundings, fit, resume
 from kgcf.run import Run
 from kgcf.runs import RunFolder
+from kgcf.screen import Screen, cell
 from kgcf.training.distributed import World, join_world, leave_world
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
@@ -74,7 +74,7 @@ def _train(folder: RunFolder, world: World, work: Callable[[Surroundings], Run])
             run = work(Surroundings(watcher, watcher.say, world))
     except KeyboardInterrupt:
         message = f"Stopped; the checkpoint is saved. Continue with: kgcf resume {folder.path}"
-        Console(stderr=True, soft_wrap=True).print(message)
+        Screen(stderr=True, wrap=False).print(cell(message))
         sys.exit(130)
     finally:
         leave_world()
@@ -84,10 +84,10 @@ def _train(folder: RunFolder, world: World, work: Callable[[Surroundings], Run])
 
 def _report(run: Run) -> None:
     """Evaluate on test where there are test triples, and say what can be done next."""
-    console = Console(highlight=False, soft_wrap=True)
     if len(run.data.test):
         result = run.evaluate("test", save=True)
-        Console().print(evaluation_table({result.protocol["model"]: result}))
+        Screen().print(evaluation_table({result.protocol["model"]: result}))
         if run.calibration is not None:
             show_calibration(run.calibration)
-    console.print(f"The run is in {run.folder.path}. Next: kgcf predict {run.folder.path} --head … --relation …")
+    place = run.folder.path
+    Screen(wrap=False).print(cell(f"The run is in {place}. Next: kgcf predict {place} --head … --relation …"))

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from kgcf.cli.options import (
@@ -27,6 +26,7 @@ from kgcf.data.reading import Reading
 from kgcf.devices import CPU
 from kgcf.errors import DataError, MissingExtraError, SettingsError
 from kgcf.pipeline import fit, settle
+from kgcf.screen import Screen, cell
 
 _WEIGHTS = ("0.001", "0.01", "0.1", "1.0")
 _DEFAULT_SPACE: dict[str, tuple[str, ...]] = {"objective.alpha": _WEIGHTS, "objective.beta": _WEIGHTS}
@@ -66,7 +66,7 @@ def tune_command(
     most = len(list(itertools.product(*space.values())))
     while (done := _finished(study)) < min(trials, most):
         _try_one(study, output, dataset, preset, space, list(changes or ()), device)
-        Console(stderr=True).print(f"{done + 1} of {min(trials, most)} trials done", style="dim")
+        Screen(stderr=True).print(f"{done + 1} of {min(trials, most)} trials done", style="dim")
     _report(study, space)
 
 
@@ -128,8 +128,8 @@ def _try_one(
 def _report(study: Any, space: dict[str, tuple[str, ...]]) -> None:  # noqa: ANN401
     table = Table(title="best validation MRR of every trial", title_justify="left", box=None, header_style="bold")
     for title in ("trial", *space, "validation MRR"):
-        table.add_column(title, justify="right")
+        table.add_column(cell(title), justify="right")
     complete = [trial for trial in study.trials if trial.state.name == "COMPLETE"]
     for trial in sorted(complete, key=lambda t: -t.value):
-        table.add_row(str(trial.number), *(str(trial.params[key]) for key in space), f"{trial.value:.4f}")
-    Console().print(table)
+        table.add_row(str(trial.number), *(cell(str(trial.params[key])) for key in space), f"{trial.value:.4f}")
+    Screen().print(table)

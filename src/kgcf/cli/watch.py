@@ -3,10 +3,10 @@
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from kgcf.runs import RunFolder
+from kgcf.screen import Screen, cell
 from kgcf.training.loop import Listener
 from kgcf.training.step import TERMS
 
@@ -16,7 +16,7 @@ class Watcher(Listener):
 
     def __init__(self, folder: RunFolder, shown: bool) -> None:
         self._folder = folder
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._screen = Screen(stderr=True, wrap=False)
         self._shown = shown
         columns = (
             TextColumn("epoch {task.fields[epoch]}"),
@@ -27,8 +27,8 @@ class Watcher(Listener):
             TextColumn("left"),
             TimeRemainingColumn(),
         )
-        live = shown and self._console.is_terminal
-        self._bar = Progress(*columns, console=self._console, transient=True, disable=not live)
+        live = shown and self._screen.is_terminal
+        self._bar = Progress(*columns, console=self._screen, transient=True, disable=not live)
         self._task = self._bar.add_task("", total=None, epoch=1, terms="")
 
     def __enter__(self) -> Self:
@@ -43,7 +43,7 @@ class Watcher(Listener):
     def say(self, text: str) -> None:
         """Print a line."""
         if self._shown:
-            self._console.print(text, style="dim", markup=False)
+            self._screen.print(cell(text, "dim"))
 
     def step(self, done: int, total: int, epoch: int, means: dict[str, float]) -> None:
         """Move the bar."""

@@ -40,7 +40,8 @@ class RelationDiagnostics:
     """The summary and the effects of one relation."""
 
     relation: int
-    name: str
+    label: str
+    name: str  # with the label behind it where others have the name too
     matches: MatchSummary
     effects: EffectWithPlacebos
 
@@ -85,7 +86,11 @@ def diagnose(
     effects = estimate_effects(data.graph, space, treatment, seed, pairs_per_relation, threads, advance, table.remove)
     relations = [
         RelationDiagnostics(
-            relation, data.relations.display(relation), summarise(table, rows), effects.per_relation[relation]
+            relation,
+            data.relations.label(relation),
+            data.relations.shown(relation),
+            summarise(table, rows),
+            effects.per_relation[relation],
         )
         for relation, rows in groups(table.triples[:, 1], data.graph.relation_count)
     ]

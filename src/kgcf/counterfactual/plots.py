@@ -7,8 +7,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from kgcf.counterfactual.diagnostics import QUANTILES, Diagnostics, RelationDiagnostics
-from kgcf.pictures import save_picture
+from kgcf.pictures import drawable, save_picture
 
+_NAME_LENGTH = 34
 COLOURS = {"full": "#b23a48", "left out": "#2a6f97", "negatives": "#9aa5b1", "placebo": "#c9a227"}
 
 
@@ -22,7 +23,7 @@ def plot_diagnostics(diagnostics: Diagnostics, path: Path, relations: int = 15) 
     _plot_distances(axes[0, 1], diagnostics)
     _plot_outcomes(axes[1, 0], shown)
     _plot_effects(axes[1, 1], shown)
-    figure.suptitle(f"{diagnostics.name}: {diagnostics.method}, candidates {diagnostics.candidates}")
+    figure.suptitle(f"{drawable(diagnostics.name)}: {diagnostics.method}, candidates {diagnostics.candidates}")
     save_picture(figure, path)
 
 
@@ -84,10 +85,5 @@ def _plot_effects(axes: Axes, shown: list[RelationDiagnostics]) -> None:
 
 
 def _name_rows(axes: Axes, shown: list[RelationDiagnostics]) -> None:
-    axes.set_yticks(range(len(shown)), [_shortened(part.name) for part in shown], fontsize=6)
+    axes.set_yticks(range(len(shown)), [drawable(part.name, _NAME_LENGTH, keep="end") for part in shown], fontsize=6)
     axes.invert_yaxis()
-
-
-def _shortened(label: str, length: int = 34) -> str:
-    text = label.replace("$", r"\$")
-    return text if len(text) <= length else "…" + text[-length:]

@@ -6,6 +6,7 @@ from rich.text import Text
 
 from kgcf.counterfactual.diagnostics import Diagnostics, MatchSummary
 from kgcf.counterfactual.effects import Effect, EffectWithPlacebos
+from kgcf.screen import cell
 
 
 def diagnostics_tables(diagnostics: Diagnostics, relations: int) -> Group:
@@ -70,10 +71,10 @@ def _relations(diagnostics: Diagnostics, count: int) -> Group:
         figures = (summary.treated, summary.distance(0.5), summary.outcome_untreated, summary.outcome_treated)
         treated, distance, untreated_outcome, treated_outcome = map(_number, figures)
         row = (f"{summary.triples:,}", treated, _share(summary), distance, untreated_outcome, treated_outcome)
-        matches.add_row(Text(part.name), *row)
+        matches.add_row(cell(part.name), *row)
         placebos = (part.effects.shuffled_treatment, part.effects.permuted_labels)
         row_of_effects = (_signed(effect.estimate), _number(effect.standard_error), *map(_in_errors, placebos))
-        effects.add_row(Text(part.name), *row_of_effects)
+        effects.add_row(cell(part.name), *row_of_effects)
     matches.caption = "distance: median; A^CF | T: share of the substitutes with treatment T that are known triples"
     effects.caption = "placebos: in standard errors, beyond 3 marked !"
     return Group(matches, Text(), effects)

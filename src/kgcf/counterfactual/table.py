@@ -80,7 +80,7 @@ class CounterfactualTable:
         return cls(**columns, candidates=candidates, leave_one_out=leave_one_out, remove=remove)
 
     def to_parquet(self, path: Path, entities: Vocabulary | None = None, relations: Vocabulary | None = None) -> None:
-        """Write one row per triple, atomically; with vocabularies, labels stand beside the ids."""
+        """Write one row per triple, atomically; with vocabularies, labels and names stand beside the ids."""
         table = pa.table(self._columns(entities, relations))
         settings = {"candidates": self.candidates, "leave_one_out": json.dumps(self.leave_one_out)}
         settings["remove"] = self.remove
@@ -92,7 +92,9 @@ class CounterfactualTable:
         """Read what `to_parquet` wrote."""
         try:
             table = pq.read_table(path)
-            column = {name: table[name].to_numpy() for name in table.column_names if not name.endswith("_label")}
+            column = {
+                name: table[name].to_numpy() for name in table.column_names if not name.endswith(("_label", "_name"))
+            }
             settings = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
             return cls(
                 np.stack([column[n] for n in ("head", "relation", "tail")], axis=1).astype(np.int32),
@@ -119,13 +121,17 @@ class CounterfactualTable:
         columns |= {name[:-1]: getattr(self, name) for name in COLUMNS[3:]}
         if entities is not None:
             for name in ("head", "tail", "substitute_head", "substitute_tail"):
-                columns[f"{name}_label"] = _labels(columns[name], entities.labels())
+                columns[f"{name}_label"] = _texts(columns[name], entities.labels())
+                columns[f"{name}_name"] = _texts(columns[name], entities.displays())
         if relations is not None:
-            inverse = [f"inverse of {label}" for label in relations.labels()]
-            columns["relation_label"] = _labels(relation_ids, relations.labels() + inverse)
+            for kind, texts in (("label", relations.labels()), ("name", relations.displays())):
+                columns[f"relation_{kind}"] = _texts(relation_ids, texts + [f"inverse of {text}" for text in texts])
         return columns
 
 
-def _labels(ids: NDArray[np.int32], labels: list[str]) -> pa.DictionaryArray:
-    known = pa.array(ids, mask=ids < 0)
-    return pa.DictionaryArray.from_arrays(known, pa.array(labels, type=pa.string()))
+def _texts(ids: NDArray[np.int32], texts: list[str]) -> pa.DictionaryArray:
+    """The text of every id, null where there is none; a text that several ids have stands in the dictionary once."""
+    distinct = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    places = np.array([distinct[text] for text in texts], dtype=np.int32)
+    known = pa.array(places[ids], mask=ids < 0)
+    return pa.DictionaryArray.from_arrays(known, pa.array(list(distinct), type=pa.string()))

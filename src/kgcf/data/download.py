@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import DownloadColumn, Progress, SpinnerColumn, TextColumn, TransferSpeedColumn
 
 from kgcf import __version__
 from kgcf.errors import KgcfError
 from kgcf.progress import Advance, silent
+from kgcf.screen import Screen
 
 TIMEOUT = 30.0  # seconds without a byte
 ATTEMPTS = 4
@@ -34,9 +34,9 @@ class _CutShortError(Exception):
 @contextmanager
 def showing_bytes(what: str) -> Iterator[Advance]:
     """Bytes received and their speed, on standard error, and only where somebody looks at it."""
-    console = Console(stderr=True)
+    screen = Screen(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
         task = bar.add_task(f"fetching {what}", total=None)
         yield lambda count: bar.advance(task, count)
 

@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
 from kgcf.data.statistics import DatasetFacts
-from kgcf.pictures import check_picture, save_picture
+from kgcf.pictures import check_picture, drawable, save_picture
 
 TRAIN_COLOUR, TEST_COLOUR = "#4477aa", "#ee6677"
 NAMED_RELATIONS = 30  # up to here every relation has a bar and its name
@@ -36,10 +36,10 @@ def relation_figure(facts: DatasetFacts) -> Figure:
     axes = figure.add_subplot()
     titles = (f"train ({facts.train:,} triples)", f"test ({facts.test:,} triples)")
     if few:
-        marks = _draw_bars(axes, [_shortened(relation.name) for relation in ordered], train, test, titles)
+        marks = _draw_bars(axes, [drawable(r.name, _NAME_LENGTH, keep="end") for r in ordered], train, test, titles)
     else:
         marks = _draw_ranks(axes, train, test, titles)
-    axes.set_title(f"Relations of {facts.name}", loc="left")
+    axes.set_title(f"Relations of {drawable(facts.name)}", loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="lower right" if few else "upper right", handles=marks)
     return figure
@@ -78,7 +78,3 @@ def _shares(counts: list[int]) -> Shares:
     values = np.array(counts, dtype=np.float64)
     shares: Shares = values / max(values.sum(), 1.0)
     return shares
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= _NAME_LENGTH else f"…{name[1 - _NAME_LENGTH :]}"

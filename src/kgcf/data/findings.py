@@ -85,7 +85,7 @@ def count_of(count: int, what: str) -> str:
 
 
 def _describe(mirror: Mirror, relations: Vocabulary) -> str:
-    first, second = relations.display(mirror.first), relations.display(mirror.second)
+    first, second = relations.shown(mirror.first), relations.shown(mirror.second)
     names = f"'{first}'" if mirror.first == mirror.second else f"'{first}' and '{second}'"
     return f"{names} ({mirror.share:.0%})"
 

@@ -75,7 +75,7 @@ def detect_layout(sample: str, where: str, reading: Reading = AS_IT_STANDS) -> L
     lines = [line for _, line in kept[:_SAMPLE_LINES]]
     _refuse_comment(lines, where)
     delimiter = _detect_delimiter(lines, where)
-    quoted = delimiter in ",;"
+    quoted = delimiter in ",;" or _has_quoted_header(lines[0])
     rows = split_lines(lines, delimiter, quoted)
     first = rows[0]
     named = match_columns(first) if header is not False else None
@@ -101,6 +101,13 @@ def match_columns(header: list[str]) -> tuple[tuple[int, int, int], int | None] 
         return None
     head, relation, tail = (int(position) for position in found if position is not None)
     return (head, relation, tail), _position(cells, WEIGHT_NAMES)
+
+
+def _has_quoted_header(line: str) -> bool:
+    """Whether a line of TSV names its columns in quotes; only then do quotes in TSV enclose cells."""
+    cells = line.lstrip("\ufeff").split("\t")
+    enclosed = all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in cells)
+    return enclosed and match_columns([cell[1:-1] for cell in cells]) is not None
 
 
 def split_lines(lines: list[str], delimiter: str, quoted: bool) -> list[list[str]]:

@@ -2,7 +2,7 @@
 
 The rule: links between resources become triples; literals are attributes, not links, and are left
 out and counted, except that `rdfs:label` becomes the display name; blank nodes stay, as entities
-called `_:id`, and are counted.
+called `_:id`, and are counted. Labels can be written back as the terms that they were: see `terms`.
 """
 
 from collections.abc import Iterator
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from kgcf.data.layout import EmptyError
 from kgcf.data.tables import LABELS, TripleTable, open_binary
+from kgcf.data.terms import read_term
 from kgcf.errors import DataError, MissingExtraError
 
 RDF_SUFFIXES = {".nt": "N_TRIPLES", ".ttl": "TURTLE"}
@@ -83,7 +84,8 @@ def _links(path: Path, tally: _Tally) -> Iterator[tuple[str, str, str]]:
                 if isinstance(quad.object, ox.Literal):
                     _tally_literal(quad, tally)
                 else:
-                    yield _label(quad.subject), _label(quad.predicate), _label(quad.object)
+                    subject, predicate = read_term(quad.subject, "subject"), read_term(quad.predicate, "predicate")
+                    yield subject, predicate, read_term(quad.object, "object")
         except SyntaxError as error:
             line = f", line {error.lineno}" if error.lineno else ""
             raise DataError(f"{path}{line}: not valid {suffix[1:].upper()}: {error.msg}") from error
@@ -94,19 +96,11 @@ def _links(path: Path, tally: _Tally) -> Iterator[tuple[str, str, str]]:
 def _tally_literal(quad: Any, tally: _Tally) -> None:  # noqa: ANN401
     """Count a literal; keep it as a name if it is a label, English before others."""
     tally.literals += 1
-    if quad.predicate.value == _LABEL:
+    if quad.predicate.value == _LABEL and quad.object.value.strip():
         language = (quad.object.language or "").split("-")[0]
-        subject = _label(quad.subject)
+        subject = read_term(quad.subject, "subject")
         if language == "en" or subject not in tally.names:
             tally.names[subject] = quad.object.value
-
-
-def _label(term: Any) -> str:  # noqa: ANN401
-    """An IRI as it is, a blank node as `_:id`, a quoted triple in its RDF notation."""
-    value = getattr(term, "value", None)
-    if value is None:
-        return str(term)
-    return f"_:{value}" if type(term).__name__ == "BlankNode" else str(value)
 
 
 def _describe(path: Path, entities: _Numbering, tally: _Tally) -> str:

@@ -66,6 +66,7 @@ class QueryFacts:
 class RelationFacts:
     """One relation of the train graph."""
 
+    label: str
     name: str  # the label, where several relations have the same display name
     category: str
     train: int
@@ -134,7 +135,7 @@ def describe(data: Dataset, rng: np.random.Generator) -> DatasetFacts:
 
 def distinct_names(vocabulary: Vocabulary) -> list[str]:
     """The display name of every id, or its label where several ids share the name."""
-    names = [vocabulary.display(i) for i in range(len(vocabulary))]
+    names = vocabulary.displays()
     counts = Counter(names)
     return [name if counts[name] == 1 else vocabulary.label(i) for i, name in enumerate(names)]
 
@@ -244,6 +245,7 @@ def _describe_relations(data: Dataset) -> tuple[RelationFacts, ...]:
     shares = symmetric / np.maximum(np.bincount(proper, minlength=count), 1)
     return tuple(
         RelationFacts(
+            label=data.relations.label(r),
             name=shown[r],
             category=categories[r],
             train=int(numbers[0][r]),

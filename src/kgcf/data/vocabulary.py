@@ -10,6 +10,13 @@ from numpy.typing import NDArray
 
 from kgcf.errors import UnknownNameError, unknown_name
 
+_LISTED = 5  # labels of an ambiguous name
+
+
+def name_and_label(name: str, label: str) -> str:
+    """A name with the label behind it; a label that is its own name stands alone."""
+    return name if name == label else f"{name} ({label})"
+
 
 class Vocabulary:
     """Ids 0 … n−1 for n distinct labels.
@@ -48,10 +55,23 @@ class Vocabulary:
         result: list[str] = self._labels.to_pylist()
         return result
 
+    def displays(self) -> list[str]:
+        """All display names, in the order of their ids; the label where there is none."""
+        return [self._names.get(label, label) for label in self.labels()]
+
     def display(self, index: int) -> str:
         """The display name of an id where it has one, else its label."""
         label = self.label(index)
         return self._names.get(label, label)
+
+    def ambiguous(self, index: int) -> bool:
+        """Whether the display name of an id also stands for another one, so that only the label tells them apart."""
+        label, name = self.label(index), self.display(index)
+        return name != label and (name in self._index or len(self._by_name[name]) > 1)
+
+    def shown(self, index: int) -> str:
+        """The display name of an id, followed by its label where the name is ambiguous."""
+        return name_and_label(self.display(index), self.label(index)) if self.ambiguous(index) else self.display(index)
 
     @property
     def names(self) -> Mapping[str, str]:
@@ -75,7 +95,8 @@ class Vocabulary:
         if len(same) == 1:
             return same[0]
         if same:
-            labels = ", ".join(self.label(i) for i in same[:5])
+            more = f" and {len(same) - _LISTED:,} more" if len(same) > _LISTED else ""
+            labels = ", ".join(self.label(i) for i in same[:_LISTED]) + more
             raise UnknownNameError(f"The {kind} '{text}' is ambiguous: it names {labels}. Use one of these labels.")
         raise unknown_name(kind, text, [*self._by_name, *self._index])
 

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from kgcf.evaluation.calibration import CalibrationReport
 from kgcf.pictures import check_picture, save_picture
+from kgcf.screen import cell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +25,7 @@ def calibration_table(reports: Sequence[tuple[str, str, CalibrationReport]]) -> 
     for name, method, report in reports:
         before, after = report.reliability["sigmoid"], report.reliability[method]
         changes = (f"{before.ece:.4f} → {after.ece:.4f}", f"{before.brier:.4f} → {after.brier:.4f}")
-        table.add_row(name, report.split, method, f"{report.answers:,}", f"{report.base_rate:.3f}", *changes)
+        table.add_row(cell(name), report.split, method, f"{report.answers:,}", f"{report.base_rate:.3f}", *changes)
     return table
 
 

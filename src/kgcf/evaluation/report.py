@@ -8,6 +8,7 @@ from rich.table import Table
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.evaluation.metrics import SHORT_NAMES
 from kgcf.evaluation.results import Evaluation, Metrics
+from kgcf.screen import cell
 
 _SHOWN = ("mrr", "mr", "hits@1", "hits@3", "hits@10", "amri")
 
@@ -16,7 +17,7 @@ def evaluation_table(results: Mapping[str, Evaluation]) -> Table:
     """One row per model, the headline numbers with their 95 % interval of MRR."""
     first = next(iter(results.values())).protocol
     title = f"{first['dataset']}, {first['split']}: {first['triples']:,} triples, both sides, filtered, realistic ties"
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(title=cell(title), title_justify="left", title_style="bold")
     table.add_column("model")
     for name in ("MRR", "95 % interval", "MR", "H@1", "H@3", "H@10", "AMRI"):
         table.add_column(name, justify="right")
@@ -24,7 +25,7 @@ def evaluation_table(results: Mapping[str, Evaluation]) -> Table:
         values = [_cell(name, result[name]) for name in _SHOWN]
         interval = result.intervals["mrr"]
         values.insert(1, f"{interval.low:.3f} – {interval.high:.3f}")
-        table.add_row(model, *values)
+        table.add_row(cell(model), *values)
     return table
 
 
@@ -46,7 +47,7 @@ def breakdown_tables(result: Evaluation, relations: Vocabulary, most: int = 15) 
         for side, metrics in sides.items():
             by_category.add_row(f"{category}, {side}", *_row(metrics))
     for label, sides in shown[:most]:
-        by_relation.add_row(relations.display(relations.id(label)), *_row(sides["both"]))
+        by_relation.add_row(cell(relations.shown(relations.id(label))), *_row(sides["both"]))
     return Group(by_side, by_category, by_relation)
 
 

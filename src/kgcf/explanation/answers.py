@@ -45,7 +45,7 @@ def explain_answers(
     found = find_answers(observed, question, top, show_known, allowed)
     count = observed.graph.relation_count
     explained = []
-    for answer, (h, r, t) in zip(name_answers(observed, found, question.parts), found.triples.tolist(), strict=True):
+    for answer, (h, r, t) in zip(name_answers(observed, found), found.triples.tolist(), strict=True):
         asked = (t, r + count, h) if question.head is None else (h, r, t)
         case = explainer.case(*asked, layers, attribution)
         explained.append(ExplainedAnswer(answer, explainer.explain_case(case, paths, weighting=weighting, check=False)))

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from kgcf.counterfactual import Candidates
+from kgcf.data.vocabulary import Vocabulary
 from kgcf.embedding import EntitySpace
 from kgcf.explanation.case import Case, open_case
 from kgcf.explanation.counterfactual import (
@@ -119,10 +120,10 @@ class Explainer:
         return Matching(self._find_space(), self._candidates, self._remove)
 
     def _entity(self, index: int) -> Named:
-        return Named(self.observed.entities.label(index), self.observed.entities.display(index))
+        return _named(self.observed.entities, index)
 
     def _relation(self, index: int) -> Named:
-        return Named(self.observed.relations.label(index), self.observed.relations.display(index))
+        return _named(self.observed.relations, index)
 
     def _path(self, path: Path, treatments: EdgeTable) -> NamedPath:
         return NamedPath(path.weight, tuple(self._edge(edge, treatments) for edge in path.edges))
@@ -149,6 +150,8 @@ class Explainer:
             counterfactual_treatment=found.counterfactual_treatment,
             factual_probability=found.factual_probability,
             counterfactual_probability=found.counterfactual_probability,
+            treated_probability=found.treated_probability,
+            untreated_probability=found.untreated_probability,
             individual_effect=found.individual_effect,
             substitute=None if pair is None else self._substitute(pair),
         )
@@ -172,3 +175,7 @@ class Explainer:
             drop=deletion.drop(case.importance.logit),
             reached=deletion.reached,
         )
+
+
+def _named(vocabulary: Vocabulary, index: int) -> Named:
+    return Named(vocabulary.label(index), vocabulary.display(index), vocabulary.ambiguous(index))

@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from kgcf.data.vocabulary import name_and_label
 from kgcf.evaluation.calibration import Method
 from kgcf.explanation.deletion import Removed
 from kgcf.explanation.importance import Attribution
@@ -18,6 +19,17 @@ class Named:
 
     label: str
     name: str
+    ambiguous: bool = False  # whether others have the name too, so that only the label tells them apart
+
+    @property
+    def shown(self) -> str:
+        """The name, followed by the label where the name is ambiguous."""
+        return name_and_label(self.name, self.label) if self.ambiguous else self.name
+
+    @property
+    def full(self) -> str:
+        """The name, followed by the label where that is something else."""
+        return name_and_label(self.name, self.label)
 
 
 @dataclass(frozen=True)
@@ -35,7 +47,7 @@ class NamedEdge:
     @property
     def arrow(self) -> str:
         """`—relation→`, or `←relation—` for an edge that is travelled against its direction."""
-        return f"←{self.relation.name}—" if self.inverse else f"—{self.relation.name}→"
+        return f"←{self.relation.shown}—" if self.inverse else f"—{self.relation.shown}→"
 
 
 @dataclass(frozen=True)
@@ -46,7 +58,7 @@ class NamedPath:
     edges: tuple[NamedEdge, ...]
 
     def __str__(self) -> str:
-        return " ".join([self.edges[0].head.name, *(f"{edge.arrow} {edge.tail.name}" for edge in self.edges)])
+        return " ".join([self.edges[0].head.shown, *(f"{edge.arrow} {edge.tail.shown}" for edge in self.edges)])
 
 
 @dataclass(frozen=True)
@@ -68,10 +80,17 @@ class NamedEvidence:
     treatment: str  # how entities are labelled: core_number, …
     factual_treatment: bool
     counterfactual_treatment: bool
-    factual_probability: float
-    counterfactual_probability: float
+    factual_probability: float  # of the triple itself, as are all probabilities here
+    counterfactual_probability: float  # under T^CF; that of T^F where no pair has the other treatment
+    treated_probability: float  # under T = 1
+    untreated_probability: float  # under T = 0
     individual_effect: float  # p(T = 1) − p(T = 0)
     substitute: NamedSubstitute | None
+
+    @property
+    def other_probability(self) -> float:
+        """That of the triple itself under the treatment that it does not have."""
+        return self.untreated_probability if self.factual_treatment else self.treated_probability
 
 
 @dataclass(frozen=True)
@@ -107,6 +126,11 @@ class Explanation:
     bound: float | None  # None: exactly the best paths; else the search stopped, and a missed path weighs at most this
     counterfactual: NamedEvidence | None  # None: the model has no treatment
     deletion: tuple[NamedDeletion, ...]  # none without a path, or where the check was not asked for
+
+    @property
+    def triple(self) -> str:
+        """The triple as people read it."""
+        return f"{self.head.shown} —{self.relation.shown}→ {self.tail.shown}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for programs."""

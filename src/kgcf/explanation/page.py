@@ -3,17 +3,18 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
-from html import escape
+from html import escape as escape_html
 from importlib import resources
 from pathlib import Path
 
-from kgcf.explanation.explanation import Explanation, NamedDeletion, NamedPath
+from kgcf.explanation.explanation import Explanation, Named, NamedDeletion, NamedEvidence, NamedPath, NamedSubstitute
 from kgcf.explanation.sentences import (
     answer_sentences,
     counterfactual_sentences,
     deletion_sentences,
     missing_path_sentences,
 )
+from kgcf.screen import inert
 from kgcf.storage import write_text
 
 _REMOVED = {"top": "strongest path", "random": "random path, same length", "shortest": "shortest path"}
@@ -27,13 +28,11 @@ def write_page(explanation: Explanation, path: Path) -> None:
 def render_page(explanation: Explanation) -> str:
     """The page as text; style, script and the drawing library are part of it."""
     e = explanation
-    question = f"{e.head.name} —{e.relation.name}→ {e.tail.name}"
-    arrow = f"—{escape(e.relation.name)}→"
     data = json.dumps(e.to_json(), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     parts = {
-        "title": escape(question),
+        "title": escape(e.triple),
         "style": _asset("page.css"),
-        "question": f'{escape(e.head.name)} <span class="arrow">{arrow}</span> {escape(e.tail.name)}',
+        "question": f'{_named(e.head)} <span class="arrow">—{_named(e.relation)}→</span> {_named(e.tail)}',
         "answer": _paragraphs(answer_sentences(e), "big"),
         "graph_text": escape("; ".join(str(path) for path in e.paths) or "no path"),
         "paths": _paths(e),
@@ -47,6 +46,17 @@ def render_page(explanation: Explanation) -> str:
         "script": _asset("page.js"),
     }
     return _fill(_asset("page.html"), parts)
+
+
+def escape(text: str) -> str:
+    """A text from data as HTML that shows it: tags, control characters and directional overrides have no effect."""
+    return escape_html(inert(text))
+
+
+def _named(entity: Named) -> str:
+    """A name and, small behind it, the label where that is something else."""
+    label = f' <span class="label">{escape(entity.label)}</span>' if entity.label != entity.name else ""
+    return f"{escape(entity.name)}{label}"
 
 
 def _fill(template: str, parts: Mapping[str, str]) -> str:
@@ -80,41 +90,58 @@ def _path_item(number: int, path: NamedPath, strongest: float) -> str:
 
 
 def _line(path: NamedPath) -> str:
-    parts = [escape(path.edges[0].head.name)]
+    parts = [escape(path.edges[0].head.shown)]
     for edge in path.edges:
         badge = ""
         if edge.factual_treatment is not None and edge.counterfactual_treatment is not None:
             treatments = f"T {int(edge.factual_treatment)} · T<sup>CF</sup> {int(edge.counterfactual_treatment)}"
             badge = f' <span class="badge">{treatments}</span>'
-        parts.append(f'<span class="arrow">{escape(edge.arrow)}</span>{badge} {escape(edge.tail.name)}')
+        parts.append(f'<span class="arrow">{escape(edge.arrow)}</span>{badge} {escape(edge.tail.shown)}')
     return " ".join(parts)
 
 
 def _counterfactual(explanation: Explanation) -> str:
+    """What the model says of the triple under both treatments; then the other pair, of which the data speak."""
     evidence = explanation.counterfactual
     text = _paragraphs(counterfactual_sentences(explanation))
     if evidence is None:
         return text
-    found = evidence.substitute
-    pair = f"{escape(found.head.name)}, {escape(found.tail.name)}" if found is not None else "no such pair"
-    rows = [
-        _row(
-            "as it is",
-            f"{escape(explanation.head.name)}, {escape(explanation.tail.name)}",
-            evidence.factual_treatment,
-            evidence.factual_probability,
-        ),
-        _row("counterfactual", pair, evidence.counterfactual_treatment, evidence.counterfactual_probability),
-    ]
-    head = '<tr><th></th><th>pair</th><th class="figure">T</th><th class="figure">probability</th><th></th></tr>'
-    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>\n{text}"
+    return f"{_treatments(explanation, evidence)}\n{_other_pair(explanation, evidence.substitute)}\n{text}"
 
 
-def _row(kind: str, pair: str, treated: bool, probability: float) -> str:
-    return (
-        f'<tr><th>{kind}</th><td>{pair}</td><td class="figure">{int(treated)}</td>'
-        f'<td class="figure">{probability:.3f}</td><td>{_track(probability)}</td></tr>'
+def _treatments(explanation: Explanation, evidence: NamedEvidence) -> str:
+    """The triple itself, as it is and under the other treatment."""
+    own = evidence.factual_treatment
+    rows = (
+        ("as it is", own, evidence.factual_probability),
+        ("under the other treatment", not own, evidence.other_probability),
     )
+    body = "".join(
+        f'<tr><th>{kind}</th><td class="figure">{int(treated)}</td><td class="figure">{probability:.3f}</td>'
+        f"<td>{_track(probability)}</td></tr>"
+        for kind, treated, probability in rows
+    )
+    head = '<tr><th></th><th class="figure">T</th><th class="figure">its probability</th><th></th></tr>'
+    caption = f"<caption>The model on {escape(explanation.triple)}</caption>"
+    return f'<table id="treatments">{caption}<thead>{head}</thead><tbody>{body}</tbody></table>'
+
+
+def _other_pair(explanation: Explanation, pair: NamedSubstitute | None) -> str:
+    """The nearest pair with the other treatment: a fact of the graph, no probability."""
+    if pair is None:
+        return ""
+    triple = f"{escape(pair.head.shown)} —{escape(explanation.relation.shown)}→ {escape(pair.tail.shown)}"
+    known = "yes" if pair.known else "no"
+    head = (
+        '<tr><th></th><th class="figure">T</th><th class="figure">distance</th>'
+        '<th class="figure">in the observed graph</th></tr>'
+    )
+    row = (
+        f'<tr><td>{triple}</td><td class="figure">{int(pair.factual_treatment)}</td>'
+        f'<td class="figure">{pair.distance:.3f}</td><td class="figure">{known}</td></tr>'
+    )
+    caption = "<caption>The nearest other pair that has the other treatment</caption>"
+    return f'<table id="other-pair">{caption}<thead>{head}</thead><tbody>{row}</tbody></table>'
 
 
 def _deletion(explanation: Explanation) -> str:

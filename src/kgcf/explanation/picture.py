@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from kgcf.errors import SettingsError
 from kgcf.explanation.explanation import Explanation, NamedEdge
+from kgcf.pictures import drawable, without_glyph_warnings
 from kgcf.storage import replacing
 
 Place = tuple[float, float]
@@ -27,21 +28,23 @@ def draw_paths(explanation: Explanation, path: Path) -> None:
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0.02, 0.02, 0.96, 0.88))
     axes.set_axis_off()
-    question = f"{explanation.head.name} —{explanation.relation.name}→ {explanation.tail.name}"
+    names = _names(explanation)
+    ends = (drawable(part.shown, math=False) for part in (explanation.head, explanation.relation, explanation.tail))
+    question = "{} —{}→ {}".format(*ends)
     axes.set_title(f"{question}   probability {explanation.probability:.3f}", fontsize=11, loc="left", parse_math=False)
     places = place_entities(explanation)
     for edge, lane in _distinct_edges(explanation):
         _draw_edge(axes, edge, places, _COLORS[lane % len(_COLORS)])
     for label, (x, y) in places.items():
         axes.scatter([x], [y], s=90, color="#1c2330" if x in (0.0, 1.0) else "#94a3b8", zorder=3)
-        name = "\n".join(wrap(_names(explanation)[label], 24))
+        name = "\n".join(wrap(drawable(names[label], math=False), 24))
         style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 8, "parse_math": False, "bbox": _PAPER}
         axes.annotate(name, (x, y), (0, -9), textcoords="offset points", **style)
     if not places:
         axes.text(0.5, 0.5, "no path", ha="center")
     axes.margins(0.12, 0.25)
     axes.invert_yaxis()
-    with replacing(path) as temporary:
+    with without_glyph_warnings(), replacing(path) as temporary:
         figure.savefig(temporary, format="png")
 
 
@@ -89,7 +92,7 @@ def _draw_edge(axes: Axes, edge: NamedEdge, places: dict[str, Place], color: str
     axes.text(
         x1 + share * (x2 - x1),
         y1 + share * (y2 - y1),
-        edge.relation.name,
+        drawable(edge.relation.shown, math=False),
         fontsize=7,
         color="#475569",
         ha="center",
@@ -101,4 +104,4 @@ def _draw_edge(axes: Axes, edge: NamedEdge, places: dict[str, Place], color: str
 
 def _names(explanation: Explanation) -> dict[str, str]:
     entities = [entity for path in explanation.paths for edge in path.edges for entity in (edge.head, edge.tail)]
-    return {entity.label: entity.name for entity in entities}
+    return {entity.label: entity.shown for entity in entities}

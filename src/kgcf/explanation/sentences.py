@@ -24,7 +24,7 @@ def sentences(explanation: Explanation) -> list[str]:
 def answer_sentences(explanation: Explanation) -> Iterator[str]:
     """The triple, how likely the model finds it, and what was hidden."""
     e = explanation
-    question = f"{e.head.name} —{e.relation.name}→ {e.tail.name}"
+    question = f"{e.head.full} —{e.relation.full}→ {e.tail.full}"
     asked = f"asked for the {e.asked}"
     yield f"{question}: probability {e.probability:.3f} ({e.probability_from} of logit {e.logit:.3f}, {asked})."
     if e.known:
@@ -51,12 +51,12 @@ def missing_path_sentences(explanation: Explanation) -> Iterator[str]:
 
 def path_line(path: NamedPath) -> str:
     """A path on one line, each edge with its treatments where they are known."""
-    parts = [path.edges[0].head.name]
+    parts = [path.edges[0].head.shown]
     for edge in path.edges:
         treatments = ""
         if edge.factual_treatment is not None and edge.counterfactual_treatment is not None:
             treatments = f" (T {int(edge.factual_treatment)}, T^CF {int(edge.counterfactual_treatment)})"
-        parts.append(f"{edge.arrow} {edge.tail.name}{treatments}")
+        parts.append(f"{edge.arrow} {edge.tail.shown}{treatments}")
     return " ".join(parts)
 
 
@@ -73,12 +73,12 @@ def counterfactual_sentences(explanation: Explanation) -> Iterator[str]:
     else:
         outcome = "is known as well" if found.known else "is not known"
         yield (
-            f"The nearest pair with the other treatment is {found.head.name} and {found.tail.name} (distance "
-            f"{found.distance:.3f}); {found.head.name} —{explanation.relation.name}→ {found.tail.name} {outcome}."
+            f"The nearest pair with the other treatment is {found.head.shown} and {found.tail.shown} (distance "
+            f"{found.distance:.3f}); {found.head.shown} —{explanation.relation.shown}→ {found.tail.shown} {outcome}."
         )
         yield (
-            f"Under the other treatment the probability would be {evidence.counterfactual_probability:.3f} "
-            f"instead of {evidence.factual_probability:.3f}."
+            f"Under the other treatment {explanation.triple} would have probability "
+            f"{evidence.counterfactual_probability:.3f} instead of {evidence.factual_probability:.3f}."
         )
     yield f"Being treated changes the probability by {evidence.individual_effect:+.3f} (ITE)."
 
@@ -91,9 +91,9 @@ def counterfactual_line(explanation: Explanation) -> str:
     own = f"T = {int(evidence.factual_treatment)}"
     found = evidence.substitute
     if found is None:
-        return f"{own}; no pair has the other treatment under {explanation.relation.name}."
+        return f"{own}; no pair has the other treatment under {explanation.relation.shown}."
     outcome = "known" if found.known else "not known"
-    pair = f"{found.head.name} —{explanation.relation.name}→ {found.tail.name}"
+    pair = f"{found.head.shown} —{explanation.relation.shown}→ {found.tail.shown}"
     return (
         f"{own}; with T = {int(evidence.counterfactual_treatment)} the probability would be "
         f"{evidence.counterfactual_probability:.4f}; nearest such pair: {pair} ({outcome}, "
@@ -102,10 +102,10 @@ def counterfactual_line(explanation: Explanation) -> str:
 
 
 def _treatment_sentence(explanation: Explanation, evidence: NamedEvidence) -> str:
-    pair = f"{explanation.head.name} and {explanation.tail.name}"
+    pair = f"{explanation.head.shown} and {explanation.tail.shown}"
     verb = "share" if evidence.factual_treatment else "do not share"
     kind = evidence.treatment.replace("_", " ")
-    return f"{pair} {verb} a label ({kind}) under {explanation.relation.name}: T = {int(evidence.factual_treatment)}."
+    return f"{pair} {verb} a label ({kind}) under {explanation.relation.shown}: T = {int(evidence.factual_treatment)}."
 
 
 def deletion_sentences(explanation: Explanation) -> Iterator[str]:

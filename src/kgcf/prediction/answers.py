@@ -17,11 +17,14 @@ UNKNOWN = "?"
 
 @dataclass(frozen=True)
 class Answer:
-    """One proposed triple."""
+    """One proposed triple: labels as the data have them, and the names that people read."""
 
     head: str
     relation: str
     tail: str
+    head_name: str  # the label again where there is no display name
+    relation_name: str
+    tail_name: str
     rank: int  # among the answers that are not known yet
     logit: float
     probability: float  # calibrated where the run has a calibration, else the sigmoid of the logit
@@ -44,19 +47,20 @@ class Found:
     reached: NDArray[np.bool_]  # [A]
 
 
-Names = tuple[str | None, str | None, str | None]
-
-
-def name_answers(observed: ObservedGraph, found: Found, given: Names = (None, None, None)) -> list[Answer]:
-    """Answers with probability and names: as in the question where the part was `given`, else for display."""
+def name_answers(observed: ObservedGraph, found: Found) -> list[Answer]:
+    """Answers with probability, labels and names."""
+    entities, relations = observed.entities, observed.relations
     calibration = observed.calibration
     probabilities = calibration.probabilities(found.logits, found.reached)
     head_seen, tail_seen = observed.half_links(*found.triples.T)
     return [
         Answer(
-            head=observed.entities.display(int(h)) if given[0] is None else given[0],
-            relation=observed.relations.display(int(r)) if given[1] is None else given[1],
-            tail=observed.entities.display(int(t)) if given[2] is None else given[2],
+            head=entities.label(h),
+            relation=relations.label(r),
+            tail=entities.label(t),
+            head_name=entities.display(h),
+            relation_name=relations.display(r),
+            tail_name=entities.display(t),
             rank=int(found.ranks[i]),
             logit=float(found.logits[i]),
             probability=float(probabilities[i]),
@@ -67,7 +71,7 @@ def name_answers(observed: ObservedGraph, found: Found, given: Names = (None, No
             head_seen=bool(head_seen[i]),
             tail_seen=bool(tail_seen[i]),
         )
-        for i, (h, r, t) in enumerate(found.triples)
+        for i, (h, r, t) in enumerate(found.triples.tolist())
     ]
 
 
@@ -87,7 +91,7 @@ class Question:
             )
 
     @property
-    def parts(self) -> Names:
+    def parts(self) -> tuple[str | None, str | None, str | None]:
         """Head, relation, tail."""
         return self.head, self.relation, self.tail
 
@@ -100,7 +104,7 @@ def predict(
     allowed: Sequence[str] | None = None,
 ) -> list[Answer]:
     """The `top` best answers; known ones are left out unless shown, others only if `allowed`."""
-    return name_answers(observed, find_answers(observed, question, top, show_known, allowed), question.parts)
+    return name_answers(observed, find_answers(observed, question, top, show_known, allowed))
 
 
 def find_answers(

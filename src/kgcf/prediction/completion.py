@@ -166,8 +166,3 @@ def _answers(observed: ObservedGraph, ranked: list[_Link], said: CompletionCalib
         replace(answer, probability=row[0], probability_from=said.method, probability_given=given)
         for answer, row in zip(name_answers(observed, found), ranked, strict=True)
     ]
-
-
-def _seen(triples: NDArray[np.int32], relation: int, side: int) -> NDArray[np.int64]:
-    """The entities that stand on one side (0 head, 2 tail) of a relation."""
-    return np.unique(triples[triples[:, 1] == relation][:, side]).astype(np.int64)

@@ -6,6 +6,13 @@
   const hint = document.getElementById("hint");
   const resting = hint.textContent;
 
+  // Control characters and directional overrides are written out, as everywhere; an ambiguous name has its label behind it.
+  function inert(text) {
+    return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]/gu,
+      (c) => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
+  }
+  function shown(named) { return inert(named.ambiguous ? named.name + " (" + named.label + ")" : named.name); }
+
   function start(path) { return path.edges[0].head; }
   function key(edge) {
     const ends = edge.inverse ? [edge.tail, edge.head] : [edge.head, edge.tail];
@@ -17,7 +24,7 @@
     const found = new Map();
     explanation.paths.forEach(function (path, lane) {
       [start(path)].concat(path.edges.map((edge) => edge.tail)).forEach(function (entity, i) {
-        const place = found.get(entity.label) || { name: entity.name, ways: [], lanes: [] };
+        const place = found.get(entity.label) || { name: shown(entity), ways: [], lanes: [] };
         place.ways.push(i / path.edges.length);
         place.lanes.push(lane);
         found.set(entity.label, place);
@@ -64,7 +71,7 @@
           const ends = edge.inverse ? [edge.tail, edge.head] : [edge.head, edge.tail];
           all.set(id, { data: {
             id: "edge " + id, source: ends[0].label, target: ends[1].label, relation: edge.relation.label,
-            name: edge.relation.name, travels: [], color: COLORS[lane % COLORS.length],
+            name: shown(edge.relation), travels: [], color: COLORS[lane % COLORS.length],
             width: 1.5 + 3 * Math.abs(path.weight) / strongest, edge: edge } });
         }
         all.get(id).data.travels.push({ path: lane, step: step, importance: edge.importance });
@@ -121,7 +128,7 @@
   document.getElementById("fit").addEventListener("click", () => drawn.fit(undefined, 40));
 
   // What stands on the canvas, for anybody who checks: the paths as they were drawn, edge by edge.
-  function shown() {
+  function canvas() {
     const paths = explanation.paths.map(() => []);
     drawn.edges().forEach(function (edge) {
       edge.data("travels").forEach(function (travel) {
@@ -131,8 +138,9 @@
     const box = drawn.elements().renderedBoundingBox();
     const visible = drawn.elements().every((element) => element.visible());
     return { paths: paths, entities: drawn.nodes().map((node) => node.id()), visible: visible,
+      names: drawn.nodes().map((node) => node.data("name")),
       inside: box.x1 >= 0 && box.y1 >= 0 && box.x2 <= drawn.width() && box.y2 <= drawn.height() };
   }
-  drawn.ready(function () { document.documentElement.dataset.drawn = JSON.stringify(shown()); });
-  window.kgcf = { graph: drawn, choose: choose, shown: shown };
+  drawn.ready(function () { document.documentElement.dataset.drawn = JSON.stringify(canvas()); });
+  window.kgcf = { graph: drawn, choose: choose, shown: canvas };
 })();
