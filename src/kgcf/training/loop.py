@@ -51,7 +51,7 @@ class Trainer:
     def __post_init__(self) -> None:
         self._model = self.context.model
         self._optimiser = torch.optim.Adam(self._model.parameters(), lr=self.settings.learning_rate)
-        self._progress = Progress()
+        self._progress = Progress(processes=self.world.size)
         self._best: dict[str, Tensor] = copy_weights(self._model)
         self._saved_at = time.monotonic()
 
@@ -64,6 +64,7 @@ class Trainer:
         """Continue from the checkpoint: the same weights, moments and random streams as without the stop."""
         assert self.checkpoint is not None
         found = load_checkpoint(self.checkpoint, self._optimiser, self.key)
+        self.world.check_processes(found.progress.processes, found.progress.finished, self.checkpoint.parent)
         put_weights(self._model, found.weights)
         self._optimiser.load_state_dict(found.optimiser)
         self._best, self._progress = found.best, found.progress
