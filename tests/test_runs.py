@@ -97,7 +97,7 @@ def test_no_train_triples_and_no_validation() -> None:
 
 def test_training_without_validation_keeps_the_last_weights(tmp_path: Path) -> None:
     data = read([(f"e{i}", "r", f"e{(i * 3 + 1) % 20}") for i in range(20)], split=SplitSettings(valid=0, test=0))
-    finished = fit(data, tmp_path / "run", preset="nbfnet", changes=SMALL)
+    finished = fit(data, tmp_path / "run", preset="nbfnet", changes=(*SMALL, "encoder.layers=3"))
     assert finished.folder.file("model.safetensors").is_file()
     with pytest.raises(KgcfError, match="no test triples"):
         finished.evaluate("test")
@@ -118,6 +118,25 @@ def test_another_graph_with_the_same_relations(run: Run) -> None:
         rows * 1 + [("dora", "parent", "anna"), ("anna", "grandparent", "cleo")], split=SplitSettings(0.2, 0.2)
     )
     assert 0 < run.evaluate("test", data=other)["mrr"] <= 1
+
+
+def test_results_of_other_data_are_never_the_runs_own(run: Run) -> None:
+    run.evaluate("test", save=True)
+    own = run.folder.file("results.json").read_bytes()
+    other = read([("a", "parent", "b"), ("b", "parent", "c"), ("a", "grandparent", "c")], split=SplitSettings(0, 0.4))
+    for asked in ({"data": other}, {"split": "valid"}, {"limit": 2}):
+        with pytest.raises(KgcfError, match="Only the whole test split of the run's own data is saved"):
+            run.evaluate(save=True, **asked)  # type: ignore[arg-type]
+    assert run.folder.file("results.json").read_bytes() == own
+    assert run.evaluate("test", data=other).protocol["dataset"] != run.evaluate("test").protocol["dataset"]
+
+
+def test_fit_writes_a_log(run: Run) -> None:
+    lines = run.folder.file("log.jsonl").read_text().splitlines()
+    history = run.folder.facts()["history"]
+    assert isinstance(history, dict)
+    assert [json.loads(line) for line in lines] == history["epochs"]
+    assert len(lines) == 1
 
 
 def test_an_inductive_run_keeps_all_truths_of_both_graphs(tmp_path: Path) -> None:

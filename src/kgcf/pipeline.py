@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +14,20 @@ from kgcf.config import Settings, configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
 from kgcf.devices import CPU, find_device
-from kgcf.errors import DataError
 from kgcf.model import KGCF
 from kgcf.prediction.observed import ObservedGraph
-from kgcf.propagation.plan import Planner
 from kgcf.run import Run, new_model
 from kgcf.runs import RunFolder
+from kgcf.settling import settle
 from kgcf.stages import Say, quiet, substitutes_stage, treatment_stage
 from kgcf.storage import write_json
-from kgcf.training.batches import choose_removal, epoch_order, make_batch, stream
 from kgcf.training.distributed import World
 from kgcf.training.loop import Listener, Trainer
 from kgcf.training.step import StepContext
 from kgcf.training.substitutes import Substitutes
+from kgcf.training_log import TrainingLog
 from kgcf.treatment import Treatment
 from kgcf.validation import divided_mrr
-
-SLOTS_WORTH_THREADS = 60_000  # state updates per batch from which a second thread pays
 
 
 @dataclass(frozen=True)
@@ -54,13 +52,15 @@ def fit(
     """Train a model on a benchmark, file, folder, frame or dataset; the run folder `output` must be new."""
     place = find_device(device)
     data = source if isinstance(source, Dataset) else read(source)
-    settings = settle(configure(preset, data.name, config, changes), data)
-    around = around or Surroundings()
-    folder = RunFolder(Path(output))
+    configured = partial(configure, benchmark=data.name, file=config, changes=list(changes))
+    asked, around, folder = configured(preset), around or Surroundings(), RunFolder(Path(output))
+    given = configured("default").encoder.model_fields_set  # the empty preset: what others than the preset say
     with around.world.leader_first():
         if around.world.leads:
-            folder.create(data, settings, preset)
-    return _train(folder, data, settings, around, place, resumed=False)
+            keep = "layers" in given
+            settled = settle(asked, data, keep_depth=keep, say=around.say, warn=around.listener.warn)
+            folder.create(data, settled, preset)
+    return _train(folder, data, folder.settings(), around, place, resumed=False)  # settled once, for all processes
 
 
 def resume(path: str | Path, around: Surroundings | None = None, device: str = CPU) -> Run:
@@ -74,36 +74,6 @@ def resume(path: str | Path, around: Surroundings | None = None, device: str = C
 def open_run(path: str | Path, device: str = CPU) -> Run:
     """Open a finished run, to compute on a device; nothing but its folder is needed."""
     return Run.open(path, device)
-
-
-def settle(settings: Settings, data: Dataset) -> Settings:
-    """Replace what was left to the data (`remove = auto`, threads) by what the data say; refuse what cannot work."""
-    if not len(data.graph):
-        raise DataError(f"{data.name} has no train triples, so there is nothing to learn from.")
-    training = settings.training
-    remove = training.remove
-    if remove == "auto":
-        remove = choose_removal(data.graph, data.valid.queries)
-    settled = settings.model_copy(update={"training": training.model_copy(update={"remove": remove})})
-    threads = training.threads or _useful_threads(settled, data)
-    return settled.model_copy(update={"training": settled.training.model_copy(update={"threads": threads})})
-
-
-def _useful_threads(settings: Settings, data: Dataset) -> int:
-    """One thread where a batch is so small that threads would wait for each other, else one per core.
-
-    Two processes (`torchrun --nproc-per-node 2 -m kgcf train …`) use both cores on small batches too.
-    """
-    training = settings.training
-    assert training.remove != "auto"
-    triples = epoch_order(len(data.graph), training.seed, 0)[: training.batch_size]
-    batch = make_batch(data.graph, triples, settings.objective.negatives, training.remove, stream(training.seed, 0))
-    if not len(batch):
-        return 1
-    plan = Planner(data.graph, settings.encoder.layers).plan(
-        batch.heads, batch.relations, batch.candidates, batch.hidden
-    )
-    return torch.get_num_threads() if plan.slot_count >= SLOTS_WORTH_THREADS else 1
 
 
 def _train(
@@ -126,7 +96,7 @@ def _train(
         around.world,
         folder.file("checkpoint.safetensors"),
         _key(data, settings),
-        around.listener,
+        TrainingLog(folder, around.listener, around.world.leads),
     )
     if resumed and trainer.checkpoint is not None and trainer.checkpoint.is_file():
         trainer.resume()

@@ -101,9 +101,7 @@ def test_another_number_of_processes_is_refused_until_the_run_is_finished(tmp_pa
     stopped.run()
     stopped.progress.finished = False
     stopped._save()
-    with pytest.raises(
-        SettingsError, match=r"by 1 process and cannot be continued by 2 processes.*kgcf resume"
-    ):
+    with pytest.raises(SettingsError, match=r"by 1 process and cannot be continued by 2 processes.*kgcf resume"):
         trainer(2, 2).resume()
     trainer(1, 2).resume()
     several = trainer(3, 2)

@@ -11,7 +11,7 @@ from kgcf.data.graph import KnowledgeGraph
 from kgcf.embedding import EntitySpace
 from kgcf.explanation.case import Case
 from kgcf.explanation.paths import Path
-from kgcf.treatment import Treatment, assign_treatment
+from kgcf.treatment import Treatment, assign_to_part
 
 
 @dataclass(frozen=True)
@@ -130,5 +130,5 @@ def _match_case(
         return matching.match(asked, observed.graph, treatment, leave_one_out)
     # the pair has other links, hidden with the triple: match on the graph without them
     reduced = observed.graph.without(observed.graph.triples[case.hidden.triples])
-    assigned = assign_treatment(reduced, treatment.settings, entities=observed.entities, relations=observed.relations)
+    assigned = assign_to_part(treatment, reduced)
     return match_pairs(asked, reduced, matching.space, assigned, matching.candidates, leave_one_out)
