@@ -10,9 +10,10 @@ import pytest
 from kgcf.data.source import read
 from kgcf.data.splitting import SplitSettings
 from kgcf.errors import DataError, KgcfError, StorageError
-from kgcf.pipeline import fit, open_run, resume
+from kgcf.pipeline import Surroundings, fit, open_run, resume
 from kgcf.run import Run
 from kgcf.runs import RunFolder
+from kgcf.training.distributed import World
 from tests.training.tiny import TINY, dataset, write_folder
 
 SMALL = (*TINY, "objective.negatives=4", "space.walks=2", "training.threads=1", "training.epochs=1")
@@ -137,6 +138,15 @@ def test_fit_writes_a_log(run: Run) -> None:
     assert isinstance(history, dict)
     assert [json.loads(line) for line in lines] == history["epochs"]
     assert len(lines) == 1
+
+
+def test_other_processes_take_what_the_leader_settled(run: Run, tmp_path: Path) -> None:
+    """Here the other process would settle other values; a rank above 0 alone exchanges nothing and writes nothing."""
+    copy = Path(shutil.copytree(run.folder.path, tmp_path / "copy"))
+    before = {path.name: path.read_bytes() for path in copy.iterdir()}
+    other = fit(run.data, copy, changes=("training.threads=3",), around=Surroundings(world=World(1, 1)))
+    assert other.settings == run.settings
+    assert {path.name: path.read_bytes() for path in copy.iterdir()} == before
 
 
 def test_an_inductive_run_keeps_all_truths_of_both_graphs(tmp_path: Path) -> None:

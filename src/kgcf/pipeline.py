@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -52,14 +52,14 @@ def fit(
     """Train a model on a benchmark, file, folder, frame or dataset; the run folder `output` must be new."""
     place = find_device(device)
     data = source if isinstance(source, Dataset) else read(source)
-    configured = partial(configure, benchmark=data.name, file=config, changes=list(changes))
-    asked, around, folder = configured(preset), around or Surroundings(), RunFolder(Path(output))
-    given = configured("default").encoder.model_fields_set  # the empty preset: what others than the preset say
+    around = around or Surroundings()
+    folder = RunFolder(Path(output))
+    settings = _settled(
+        data, partial(configure, benchmark=data.name, file=config, changes=list(changes)), preset, around
+    )
     with around.world.leader_first():
         if around.world.leads:
-            keep = "layers" in given
-            settled = settle(asked, data, keep_depth=keep, say=around.say, warn=around.listener.warn)
-            folder.create(data, settled, preset)
+            folder.create(data, settings, preset)
     return _train(folder, data, folder.settings(), around, place, resumed=False)  # settled once, for all processes
 
 
@@ -74,6 +74,16 @@ def resume(path: str | Path, around: Surroundings | None = None, device: str = C
 def open_run(path: str | Path, device: str = CPU) -> Run:
     """Open a finished run, to compute on a device; nothing but its folder is needed."""
     return Run.open(path, device)
+
+
+def _settled(data: Dataset, configured: Callable[[str], Settings], preset: str, around: Surroundings) -> Settings:
+    """The configuration with all that was left to the data; only the preset's own depth may change."""
+    settings = configured(preset)
+    if not around.world.leads:
+        return settings  # what the leader settles is read from its folder
+    given = configured("default").encoder.model_fields_set  # the empty preset: what others than the preset say
+    keep = "layers" in given
+    return settle(settings, data, keep_depth=keep, say=around.say, warn=around.listener.warn)
 
 
 def _train(

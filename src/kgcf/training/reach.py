@@ -1,14 +1,16 @@
 """Which share of answers lies within 1, 2, … layers of its question, before anything is trained."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hops import distances
-from kgcf.training.batches import Remove, make_batch, stream
+from kgcf.training.batches import make_batch, stream
 
+Removal = Literal["triple", "pair"]
 SAMPLE = 500  # queries of train, and of validation, that are measured
 DEEPEST = 8  # layers that are looked at
 _STREAM = 0x7EAC4  # draws of its own: measuring changes no training
@@ -36,7 +38,7 @@ class Reach:
 
 
 def measure_reach(
-    graph: KnowledgeGraph, validation: NDArray[np.int32], negatives: int, remove: Remove, seed: int
+    graph: KnowledgeGraph, validation: NDArray[np.int32], negatives: int, remove: Removal, seed: int
 ) -> Reach:
     """Measure on a sample; L layers see paths of at most L edges, and a train query not what is hidden from it."""
     drawn = stream(seed, _STREAM)
