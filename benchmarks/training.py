@@ -21,10 +21,11 @@ import torch
 from kgcf.config import configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
-from kgcf.pipeline import settle, step_context
+from kgcf.pipeline import step_context
 from kgcf.propagation.plan import Planner
 from kgcf.run import new_model
 from kgcf.runs import RunFolder
+from kgcf.settling import settle
 from kgcf.stages import quiet, substitutes_stage, treatment_stage
 from kgcf.training.batches import Batch, epoch_order, make_batch, stream
 from kgcf.training.loop import Trainer

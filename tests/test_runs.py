@@ -10,9 +10,10 @@ import pytest
 from kgcf.data.source import read
 from kgcf.data.splitting import SplitSettings
 from kgcf.errors import DataError, KgcfError, StorageError
-from kgcf.pipeline import fit, open_run, resume
+from kgcf.pipeline import Surroundings, fit, open_run, resume
 from kgcf.run import Run
 from kgcf.runs import RunFolder
+from kgcf.training.distributed import World
 from tests.training.tiny import TINY, dataset, write_folder
 
 SMALL = (*TINY, "objective.negatives=4", "space.walks=2", "training.threads=1", "training.epochs=1")
@@ -97,7 +98,7 @@ def test_no_train_triples_and_no_validation() -> None:
 
 def test_training_without_validation_keeps_the_last_weights(tmp_path: Path) -> None:
     data = read([(f"e{i}", "r", f"e{(i * 3 + 1) % 20}") for i in range(20)], split=SplitSettings(valid=0, test=0))
-    finished = fit(data, tmp_path / "run", preset="nbfnet", changes=SMALL)
+    finished = fit(data, tmp_path / "run", preset="nbfnet", changes=(*SMALL, "encoder.layers=3"))
     assert finished.folder.file("model.safetensors").is_file()
     with pytest.raises(KgcfError, match="no test triples"):
         finished.evaluate("test")
@@ -118,6 +119,34 @@ def test_another_graph_with_the_same_relations(run: Run) -> None:
         rows * 1 + [("dora", "parent", "anna"), ("anna", "grandparent", "cleo")], split=SplitSettings(0.2, 0.2)
     )
     assert 0 < run.evaluate("test", data=other)["mrr"] <= 1
+
+
+def test_results_of_other_data_are_never_the_runs_own(run: Run) -> None:
+    run.evaluate("test", save=True)
+    own = run.folder.file("results.json").read_bytes()
+    other = read([("a", "parent", "b"), ("b", "parent", "c"), ("a", "grandparent", "c")], split=SplitSettings(0, 0.4))
+    for asked in ({"data": other}, {"split": "valid"}, {"limit": 2}):
+        with pytest.raises(KgcfError, match="Only the whole test split of the run's own data is saved"):
+            run.evaluate(save=True, **asked)  # type: ignore[arg-type]
+    assert run.folder.file("results.json").read_bytes() == own
+    assert run.evaluate("test", data=other).protocol["dataset"] != run.evaluate("test").protocol["dataset"]
+
+
+def test_fit_writes_a_log(run: Run) -> None:
+    lines = run.folder.file("log.jsonl").read_text().splitlines()
+    history = run.folder.facts()["history"]
+    assert isinstance(history, dict)
+    assert [json.loads(line) for line in lines] == history["epochs"]
+    assert len(lines) == 1
+
+
+def test_other_processes_take_what_the_leader_settled(run: Run, tmp_path: Path) -> None:
+    """Here the other process would settle other values; a rank above 0 alone exchanges nothing and writes nothing."""
+    copy = Path(shutil.copytree(run.folder.path, tmp_path / "copy"))
+    before = {path.name: path.read_bytes() for path in copy.iterdir()}
+    other = fit(run.data, copy, changes=("training.threads=3",), around=Surroundings(world=World(1, 1)))
+    assert other.settings == run.settings
+    assert {path.name: path.read_bytes() for path in copy.iterdir()} == before
 
 
 def test_an_inductive_run_keeps_all_truths_of_both_graphs(tmp_path: Path) -> None:

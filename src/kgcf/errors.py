@@ -8,6 +8,10 @@ class KgcfError(Exception):
     """A problem that the user can act on; the command line prints it as a sentence, without a traceback."""
 
 
+class KgcfWarning(UserWarning):
+    """Something that works but will disappoint; the command line prints it as a sentence."""
+
+
 class DataError(KgcfError):
     """The input could not be read as a knowledge graph."""
 

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +14,20 @@ from kgcf.config import Settings, benchmark_note, configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
 from kgcf.devices import CPU, find_device
-from kgcf.errors import DataError
 from kgcf.model import KGCF
 from kgcf.prediction.observed import ObservedGraph
-from kgcf.propagation.plan import Budget, Planner
 from kgcf.run import Run, new_model
 from kgcf.runs import RunFolder
+from kgcf.settling import settle
 from kgcf.stages import Say, quiet, substitutes_stage, treatment_stage
 from kgcf.storage import write_json
-from kgcf.training.batches import choose_removal, epoch_order, make_batch, stream
 from kgcf.training.distributed import World
 from kgcf.training.loop import Listener, Trainer
 from kgcf.training.step import StepContext
 from kgcf.training.substitutes import Substitutes
+from kgcf.training_log import TrainingLog
 from kgcf.treatment import Treatment
 from kgcf.validation import divided_mrr
-
-SLOTS_WORTH_THREADS = 60_000  # state updates per batch from which a second thread pays
 
 
 @dataclass(frozen=True)
@@ -54,16 +52,18 @@ def fit(
     """Train a model on a benchmark, file, folder, frame or dataset; the run folder `output` must be new."""
     place = find_device(device)
     data = source if isinstance(source, Dataset) else read(source)
-    settings = settle(configure(preset, data.benchmark, config, changes), data)
     around = around or Surroundings()
     if note := benchmark_note(data.benchmark):
         around.say(note)
         data = data if note in data.notes else data.with_notes(note)
     folder = RunFolder(Path(output))
+    settings = _settled(
+        data, partial(configure, benchmark=data.benchmark, file=config, changes=list(changes)), preset, around
+    )
     with around.world.leader_first():
         if around.world.leads:
             folder.create(data, settings, preset)
-    return _train(folder, data, settings, around, place, resumed=False)
+    return _train(folder, data, folder.settings(), around, place, resumed=False)  # settled once, for all processes
 
 
 def resume(path: str | Path, around: Surroundings | None = None, device: str = CPU) -> Run:
@@ -79,36 +79,14 @@ def open_run(path: str | Path, device: str = CPU) -> Run:
     return Run.open(path, device)
 
 
-def settle(settings: Settings, data: Dataset) -> Settings:
-    """Replace what was left to the data (`remove = auto`, threads) by what the data say; refuse what cannot work."""
-    if not len(data.graph):
-        raise DataError(f"{data.name} has no train triples, so there is nothing to learn from.")
-    training = settings.training
-    remove = training.remove
-    if remove == "auto":
-        remove = choose_removal(data.graph, data.valid.queries)
-    settled = settings.model_copy(update={"training": training.model_copy(update={"remove": remove})})
-    threads = training.threads or _useful_threads(settled, data)
-    return settled.model_copy(update={"training": settled.training.model_copy(update={"threads": threads})})
-
-
-def _useful_threads(settings: Settings, data: Dataset) -> int:
-    """One thread where a batch is so small that threads would wait for each other, else one per core.
-
-    Two processes (`torchrun --nproc-per-node 2 -m kgcf train …`) use both cores on small batches too.
-    """
-    training = settings.training
-    assert training.remove != "auto"
-    triples = epoch_order(len(data.graph), training.seed, 0)[: training.batch_size]
-    batch = make_batch(data.graph, triples, settings.objective.negatives, training.remove, stream(training.seed, 0))
-    if not len(batch):
-        return 1
-    slots = 0
-    budget = Budget(training.memory_gb * 1e9, settings.encoder.width, settings.encoder.statistics)
-    planner = Planner(data.graph, settings.encoder.layers)
-    for plan in planner.parts(batch.heads, batch.relations, batch.candidates, batch.hidden, budget):
-        slots += plan.slot_count
-    return torch.get_num_threads() if slots >= SLOTS_WORTH_THREADS else 1
+def _settled(data: Dataset, configured: Callable[[str], Settings], preset: str, around: Surroundings) -> Settings:
+    """The configuration with all that was left to the data; only the preset's own depth may change."""
+    settings = configured(preset)
+    if not around.world.leads:
+        return settings  # what the leader settles is read from its folder
+    given = configured("default").encoder.model_fields_set  # the empty preset: what others than the preset say
+    keep = "layers" in given
+    return settle(settings, data, keep_depth=keep, say=around.say, warn=around.listener.warn)
 
 
 def _train(
@@ -132,7 +110,7 @@ def _train(
         around.world,
         folder.file("checkpoint.safetensors"),
         _key(data, settings),
-        around.listener,
+        TrainingLog(folder, around.listener, around.world.leads),
     )
     if resumed and trainer.checkpoint is not None and trainer.checkpoint.is_file():
         trainer.resume()

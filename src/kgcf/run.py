@@ -19,7 +19,7 @@ from kgcf.data.reader import read_table, table_from
 from kgcf.data.tables import TripleTable
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.devices import CPU, find_device
-from kgcf.errors import DataError, StorageError
+from kgcf.errors import DataError, SettingsError, StorageError
 from kgcf.evaluation.calibration import UNCALIBRATED
 from kgcf.evaluation.completed import CompletionCalibration
 from kgcf.evaluation.results import Evaluation, evaluate
@@ -37,6 +37,7 @@ from kgcf.runs import RunFolder
 from kgcf.storage import map_arrays, save_arrays, write_json
 from kgcf.training.batches import Remove
 from kgcf.treatment import assign_treatment
+from kgcf.treatment.label_file import with_kept_labels
 
 Observed = Literal["all", "train"]
 MODEL = "model.safetensors"
@@ -88,8 +89,15 @@ class Run:
     ) -> Evaluation:
         """Rank the answers of a split, observing train only; `data` is another graph with the same relations.
 
-        To `save` is to write results.json, and to report the calibration on test.
+        To `save` is to write results.json, and to report the calibration on test: it is for the whole test split of
+        the run's own data.
         """
+        if save and (data is not None or split != "test" or limit is not None):
+            raise SettingsError(
+                "Only the whole test split of the run's own data is saved as its results; nothing was ranked or "
+                "written. Leave out save=True and write result.to_json() to a file of your own "
+                "(on the command line: --output FILE)."
+            )
         asked = self._aligned(data) if data is not None else self.data
         task: Split = getattr(asked, split)
         observed = self.bind(task.observed, task.entities)
@@ -220,7 +228,7 @@ class Run:
         """The model on one graph and the treatment it gives; `train` is its train part, if not all of it."""
         treatment = None
         if self.settings.decoder.treatment:
-            chosen = self.settings.treatment
+            chosen = with_kept_labels(self.settings.treatment, self.folder.path)
             treatment = assign_treatment(graph, chosen, entities=entities, relations=self.data.relations)
         calibration = UNCALIBRATED if self.calibration is None else self.calibration.calibration
         return ObservedGraph(

@@ -13,6 +13,7 @@ from kgcf.progress import showing
 from kgcf.runs import RunFolder
 from kgcf.training.substitutes import Substitutes
 from kgcf.treatment import Treatment, assign_treatment, open_treatment
+from kgcf.treatment.label_file import keep_label_file, with_kept_labels
 
 Say = Callable[[str], None]
 
@@ -29,7 +30,9 @@ def treatment_stage(folder: RunFolder, data: Dataset, settings: Settings, say: S
     if path.is_file():
         return open_treatment(path, data.graph)
     say(f"treatment: {settings.treatment.method}")
-    treatment = assign_treatment(data.graph, settings.treatment, entities=data.entities, relations=data.relations)
+    keep_label_file(settings.treatment, folder.path)
+    chosen = with_kept_labels(settings.treatment, folder.path)
+    treatment = assign_treatment(data.graph, chosen, entities=data.entities, relations=data.relations)
     treatment.save(path)
     return treatment
 

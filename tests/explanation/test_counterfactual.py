@@ -7,6 +7,7 @@ from kgcf.embedding import EntitySpace, SpaceSettings
 from kgcf.evaluation.curves import sigmoid
 from kgcf.explanation.case import open_case
 from kgcf.explanation.counterfactual import Matching, find_edge_treatments, find_evidence
+from kgcf.prediction.observed import ObservedGraph
 from kgcf.treatment import TreatmentSettings, assign_treatment
 from tests.propagation.random_graphs import random_graph
 
@@ -76,6 +77,29 @@ def test_hidden_pairs_are_hidden_from_the_treatment_too() -> None:
     assert not pair.factual_treatment
     assert pair.substitute is not None
     assert {pair.substitute.head, pair.substitute.tail} <= {2, 3, 4}
+
+
+@pytest.mark.parametrize("candidates", ["observed", "all"])
+def test_louvain_with_hidden_pairs_leans_on_the_communities_as_fitted(candidates: Candidates) -> None:
+    """Communities fitted again without the pair would not be those that the case was treated by."""
+    checked, refitted = 0, 0
+    for seed in range(4):
+        graph = random_graph(seed, entity_count=12, triple_count=40)
+        treatment = assign_treatment(graph, TreatmentSettings(method="louvain"))
+        plain = observe(graph)
+        observed = ObservedGraph(plain.model, graph, plain.entities, plain.relations, treatment)
+        for h, r, t in graph.triples[:20].tolist():
+            case = open_case(observed, h, r, t, "pair")
+            if len(case.hidden.triples) < 2:
+                continue
+            found = find_evidence(case, Matching(a_space(graph), candidates))
+            assert found.factual_treatment == case.treated
+            smaller = graph.without(graph.triples[case.hidden.triples])
+            fresh = assign_treatment(smaller, TreatmentSettings(method="louvain"))
+            refitted += bool(fresh.treated_triples(np.array([[h, r, t]]))[0]) != case.treated
+            checked += 1
+    assert checked > 10
+    assert refitted > 0
 
 
 def test_a_question_for_the_head_has_the_same_substitute() -> None:

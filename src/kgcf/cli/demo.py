@@ -14,7 +14,6 @@ from kgcf.evaluation.report import evaluation_table
 from kgcf.evaluation.results import Evaluation, evaluate
 from kgcf.pipeline import Surroundings, fit
 from kgcf.run import Run
-from kgcf.runs import RunFolder
 from kgcf.screen import Screen, cell
 
 _QUESTIONS = (("Mexico", "speaks"), ("Portugal", "uses currency"), ("Brazil", "is in region"))  # with answers kept back
@@ -53,6 +52,6 @@ def _kept_back(data: Dataset, head: str, relation: str) -> list[str]:
 
 
 def _train(data: Dataset, preset: str, folder: Path) -> tuple[Run, Evaluation]:
-    with Watcher(RunFolder(folder), shown=True) as watcher:
+    with Watcher(shown=True) as watcher:
         run = fit(data, folder, preset=preset, changes=_SAME, around=Surroundings(watcher, watcher.say))
     return run, run.evaluate("test")

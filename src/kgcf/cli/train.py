@@ -70,7 +70,7 @@ def resume_command(run: RunArgument, device: DeviceOption = CPU) -> None:
 def _train(folder: RunFolder, world: World, work: Callable[[Surroundings], Run]) -> None:
     """Train with somebody watching; on Ctrl-C say how to go on."""
     try:
-        with Watcher(folder, shown=world.leads) as watcher:
+        with Watcher(shown=world.leads) as watcher:
             run = work(Surroundings(watcher, watcher.say, world))
     except KeyboardInterrupt:
         message = f"Stopped; the checkpoint is saved. Continue with: kgcf resume {folder.path}"

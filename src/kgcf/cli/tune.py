@@ -25,8 +25,9 @@ from kgcf.data.dataset import Dataset
 from kgcf.data.reading import Reading
 from kgcf.devices import CPU
 from kgcf.errors import DataError, MissingExtraError, SettingsError
-from kgcf.pipeline import fit, settle
+from kgcf.pipeline import fit
 from kgcf.screen import Screen, cell
+from kgcf.settling import settle
 
 _WEIGHTS = ("0.001", "0.01", "0.1", "1.0")
 _DEFAULT_SPACE: dict[str, tuple[str, ...]] = {"objective.alpha": _WEIGHTS, "objective.beta": _WEIGHTS}

@@ -5,17 +5,15 @@ from typing import Self
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from kgcf.runs import RunFolder
 from kgcf.screen import Screen, cell
 from kgcf.training.loop import Listener
 from kgcf.training.step import TERMS
 
 
 class Watcher(Listener):
-    """Shows steps on a terminal, prints a line per epoch, and writes log.jsonl."""
+    """Shows steps on a terminal, prints a line per epoch and warnings."""
 
-    def __init__(self, folder: RunFolder, shown: bool) -> None:
-        self._folder = folder
+    def __init__(self, shown: bool) -> None:
         self._screen = Screen(stderr=True, wrap=False)
         self._shown = shown
         columns = (
@@ -45,15 +43,17 @@ class Watcher(Listener):
         if self._shown:
             self._screen.print(cell(text, "dim"))
 
+    def warn(self, text: str) -> None:
+        """Print a warning."""
+        if self._shown:
+            self._screen.print(cell(f"Warning: {text}", "yellow"))
+
     def step(self, done: int, total: int, epoch: int, means: dict[str, float]) -> None:
         """Move the bar."""
         self._bar.update(self._task, completed=done, total=total, epoch=epoch + 1, terms=_describe(means))
 
     def epoch(self, entry: dict[str, float]) -> None:
-        """Print and log a finished epoch."""
-        if not self._shown:
-            return
-        self._folder.log(entry)
+        """Print a finished epoch."""
         validated = f"  validation MRR {entry['validation_mrr']:.4f}" if "validation_mrr" in entry else ""
         left_out = int(entry["unreached"] + entry["impossible"])
         skipped = f"  {left_out:,} queries without evidence left out" if left_out else ""

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from kgcf.compiled import kernel
 from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.hidden import HiddenTriples, hide_nothing
 
 
 def count_within(graph: KnowledgeGraph, starts: NDArray[np.integer], hops: int) -> NDArray[np.int64]:
@@ -13,10 +14,26 @@ def count_within(graph: KnowledgeGraph, starts: NDArray[np.integer], hops: int) 
     return _count_within(graph.offsets, graph.edge_tails, begin, graph.entity_count, hops)
 
 
-def distances(graph: KnowledgeGraph, pairs: NDArray[np.integer], hops: int) -> NDArray[np.int64]:
-    """[B] hops between the two entities of every pair [B, 2], or `hops` + 1 if there are more (or no path)."""
+def distances(
+    graph: KnowledgeGraph, pairs: NDArray[np.integer], hops: int, hidden: HiddenTriples | None = None
+) -> NDArray[np.int64]:
+    """[B] hops between the two entities of every pair [B, 2], or `hops` + 1 if there are more (or no path).
+
+    With `hidden` every pair walks the graph without its own hidden triples.
+    """
     ends = np.ascontiguousarray(pairs, dtype=np.int64)
-    return _distances(graph.offsets, graph.edge_tails, ends, graph.entity_count, hops)
+    unseen = hide_nothing(len(ends)) if hidden is None else hidden
+    return _distances(
+        graph.offsets,
+        graph.edge_tails,
+        graph.edge_triples,
+        ends,
+        unseen.offsets,
+        unseen.triples,
+        graph.entity_count,
+        len(graph),
+        hops,
+    )
 
 
 @kernel
@@ -53,15 +70,22 @@ def _count_within(
 def _distances(
     offsets: NDArray[np.int64],
     edge_tails: NDArray[np.int32],
+    edge_triples: NDArray[np.int32],
     pairs: NDArray[np.int64],
+    hidden_offsets: NDArray[np.int64],
+    hidden_triples: NDArray[np.int32],
     entity_count: int,
+    triple_count: int,
     hops: int,
 ) -> NDArray[np.int64]:
     """Breadth-first from both ends, the smaller side first, until they meet; side s of pair b stamps 2b + s."""
     stamps = np.full(entity_count, -1, np.int64)
     queues = np.empty((2, entity_count), np.int64)
     result = np.full(len(pairs), hops + 1, np.int64)
+    unseen = np.full(triple_count, -1, np.int64)
     for b in range(len(pairs)):
+        for triple in hidden_triples[hidden_offsets[b] : hidden_offsets[b + 1]]:
+            unseen[triple] = b
         if pairs[b, 0] == pairs[b, 1]:
             result[b] = 0
             continue
@@ -77,6 +101,8 @@ def _distances(
             end = last[s]
             for place in range(first[s], end):
                 for edge in range(offsets[queues[s, place]], offsets[queues[s, place] + 1]):
+                    if unseen[edge_triples[edge] % triple_count] == b:
+                        continue
                     v = edge_tails[edge]
                     if stamps[v] == 2 * b + 1 - s:
                         met = True

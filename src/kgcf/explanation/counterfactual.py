@@ -12,7 +12,7 @@ from kgcf.data.hidden import HiddenTriples, Remove, hide_by_rule, hide_nothing
 from kgcf.embedding import EntitySpace
 from kgcf.explanation.case import Case
 from kgcf.explanation.paths import Path
-from kgcf.treatment import Treatment, assign_treatment
+from kgcf.treatment import Treatment, assign_to_part
 
 
 @dataclass(frozen=True)
@@ -137,5 +137,4 @@ def _as_seen(case: Case, matching: Matching) -> tuple[Matching, KnowledgeGraph, 
         return matching, observed.graph, treatment
     # the pair has other links, hidden with the triple: match on the graph without them
     reduced = observed.graph.without(observed.graph.triples[case.hidden.triples])
-    assigned = assign_treatment(reduced, treatment.settings, entities=observed.entities, relations=observed.relations)
-    return replace(matching, _pools={}), reduced, assigned
+    return replace(matching, _pools={}), reduced, assign_to_part(treatment, reduced)

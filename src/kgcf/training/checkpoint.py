@@ -29,6 +29,7 @@ class Progress:
     running: dict[str, float] = field(default_factory=dict)  # sums of this epoch: losses, queries, …
     history: list[dict[str, float]] = field(default_factory=list)  # one entry per finished epoch
     finished: bool = False
+    processes: int = 1  # among which every batch is divided; another number would round sums in another way
 
 
 @dataclass

@@ -4,12 +4,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 
+from kgcf.errors import SettingsError
 from kgcf.training.step import TERMS, Sums
 
 
@@ -51,6 +53,17 @@ class World:
         sums.terms = {TERMS[i]: values[i] for i in range(count) if values[count + i] > 0}
         sums.queries, sums.unreached, sums.impossible = (round(value) for value in values[2 * count :])
 
+    def check_processes(self, before: int, finished: bool, run: Path) -> None:
+        """Refuse to continue a run with another number of processes: its sums would be rounded in another order."""
+        if finished or before == self.size:
+            return
+        launcher = "kgcf" if before == 1 else f"torchrun --nproc-per-node {before} -m kgcf"
+        raise SettingsError(
+            f"{run} was trained by {_processes(before)} and cannot be continued by {_processes(self.size)}: every "
+            "batch would be divided in another way, and the weights would not be those of the run without the stop. "
+            f"Nothing was changed. Continue with {_processes(before)} (on one machine: {launcher} resume {run})."
+        )
+
     def gather(self, values: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """The arrays of all processes, in the order of their ranks."""
         if self.size == 1:
@@ -58,6 +71,10 @@ class World:
         found: list[object] = [None] * self.size
         dist.all_gather_object(found, values)
         return [np.asarray(part) for part in found]
+
+
+def _processes(count: int) -> str:
+    return "1 process" if count == 1 else f"{count} processes"
 
 
 def join_world() -> World:

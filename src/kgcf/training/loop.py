@@ -2,6 +2,7 @@
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kgcf.devices import worker_threads
-from kgcf.errors import KgcfError
+from kgcf.errors import KgcfError, KgcfWarning
 from kgcf.training.batches import epoch_order, make_batch, stream
 from kgcf.training.checkpoint import Checkpoint, Progress, copy_weights, load_checkpoint, put_weights, save_checkpoint
 from kgcf.training.distributed import World
@@ -20,6 +21,8 @@ from kgcf.training.settings import TrainingSettings
 from kgcf.training.step import PER_QUERY, GradientComputer, StepContext, Sums
 
 Validate = Callable[[], float]
+EARLY_STEPS = 20  # after so many steps somebody is told if nearly all queries are left out
+NEARLY_ALL = 0.9  # of the queries
 
 
 class TrainingError(KgcfError):
@@ -34,6 +37,10 @@ class Listener:
 
     def epoch(self, entry: dict[str, float]) -> None:
         """An epoch is done; the entry has its losses, validation MRR and times."""
+
+    def warn(self, text: str) -> None:
+        """Something is about to go wrong; nobody listening, it becomes a Python warning."""
+        warnings.warn(text, KgcfWarning, stacklevel=3)
 
 
 @dataclass
@@ -51,7 +58,7 @@ class Trainer:
     def __post_init__(self) -> None:
         self._model = self.context.model
         self._optimiser = torch.optim.Adam(self._model.parameters(), lr=self.settings.learning_rate)
-        self._progress = Progress()
+        self._progress = Progress(processes=self.world.size)
         self._best: dict[str, Tensor] = copy_weights(self._model)
         self._saved_at = time.monotonic()
 
@@ -64,6 +71,7 @@ class Trainer:
         """Continue from the checkpoint: the same weights, moments and random streams as without the stop."""
         assert self.checkpoint is not None
         found = load_checkpoint(self.checkpoint, self._optimiser, self.key)
+        self.world.check_processes(found.progress.processes, found.progress.finished, self.checkpoint.parent)
         put_weights(self._model, found.weights)
         self._optimiser.load_state_dict(found.optimiser)
         self._best, self._progress = found.best, found.progress
@@ -85,11 +93,44 @@ class Trainer:
         before = progress.running.get("seconds", 0.0)
         for batches in self._remaining_steps():
             self._step(computer, batches)
+            if progress.steps == EARLY_STEPS:
+                self._warn_if_few_contribute()
             progress.running["seconds"] = before + time.monotonic() - started
             self.listener.step(progress.steps, self._total_steps(), progress.epoch, self._means())
             if time.monotonic() - self._saved_at >= self.settings.checkpoint_seconds:
                 self._save()
+        self._stop_unless_learning()
+        if progress.epoch == 0 and progress.steps < EARLY_STEPS:
+            self._warn_if_few_contribute()
         self._finish_epoch()
+
+    def _warn_if_few_contribute(self) -> None:
+        """Say after the first steps of a run if nearly all of their queries were left out."""
+        contributed, left_out = self._contributions()
+        if self.world.leads and left_out > NEARLY_ALL * (contributed + left_out):
+            self.listener.warn(f"{self._left_out()} after {self._progress.steps} steps. {self._advice()}")
+
+    def _stop_unless_learning(self) -> None:
+        """Refuse to go on if no query has contributed to the weights in this epoch, nor in any before."""
+        if not self._contributions()[0] and not any(entry["queries"] for entry in self._progress.history):
+            raise TrainingError(f"{self._left_out()}, so nothing was learned and training stops. {self._advice()}")
+
+    def _contributions(self) -> tuple[int, int]:
+        """How many queries of this epoch contributed, and how many were left out."""
+        sums = self._progress.running
+        return int(sums.get("queries", 0)), int(sums.get("unreached", 0) + sums.get("impossible", 0))
+
+    def _left_out(self) -> str:
+        sums, (contributed, left_out) = self._progress.running, self._contributions()
+        return (
+            f"{left_out:,} of {contributed + left_out:,} training queries were left out "
+            f"({int(sums.get('unreached', 0)):,} because no path of at most {self._model.encoder.settings.layers} "
+            f"edges leads to the answer, {int(sums.get('impossible', 0)):,} because every entity is an answer)"
+        )
+
+    def _advice(self) -> str:
+        layers = self._model.encoder.settings.layers
+        return f"Train again with more layers, for example --set encoder.layers={layers + 2}, or with more triples."
 
     def _remaining_steps(self) -> Iterator[list[NDArray[np.int64]]]:
         """The triples of every batch of every step that this epoch still has to do."""

@@ -78,7 +78,8 @@ Job = Callable[[StepContext, Planner, Batch], Sums]
 class GradientComputer:
     """Computes batch gradients in `threads` threads, each with a planner of its own.
 
-    The result depends on the number of parts (the order of float additions), not on timing.
+    The result depends on the number of threads and processes (the order of float additions), not on timing. Which
+    queries a process takes depends on the number of processes alone.
     """
 
     def __init__(self, context: StepContext, threads: int) -> None:
@@ -94,9 +95,8 @@ class GradientComputer:
         for the whole batch. Its `queries` is 1, or 0 where nothing was matched.
         """
         context, threads = self._context, self._workers.threads
-        jobs: list[tuple[Job, Batch]] = [
-            (_part, batch.part(rank * threads + i, size * threads)) for i in range(threads)
-        ]
+        share = batch.part(rank, size)  # other processes may have more threads, or fewer: shares ask for none
+        jobs: list[tuple[Job, Batch]] = [(_part, share.part(i, threads)) for i in range(threads)]
         if discrepancy and context.objective.beta > 0:
             pairs = pick_pairs(batch, context.substitutes, context.objective.disc_pairs, context.remove)
             jobs += [] if pairs is None else [(_discrepancy, pairs)]

@@ -47,6 +47,14 @@ def assign_treatment(
     return method(graph, chosen, labelling.table, stored, labelling.notes, rule)
 
 
+def assign_to_part(treatment: Treatment, part: KnowledgeGraph) -> Treatment:
+    """The treatment of a part of its graph, equal to what hiding the other triples makes of it."""
+    labels = treatment.labels_on(part)
+    if labels is None:
+        return assign_treatment(part, treatment.settings)
+    return type(treatment)(part, treatment.settings, labels, notes=treatment.notes)
+
+
 def open_treatment(path: Path, graph: KnowledgeGraph) -> Treatment:
     """Read a saved treatment of this very graph."""
     metadata = read_header(path)[1]

@@ -10,8 +10,10 @@ from typing import final
 
 import numpy as np
 
+from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import DataError, SettingsError
+from kgcf.storage import replacing
 from kgcf.treatment.labels import LabelTable
 from kgcf.treatment.settings import TreatmentSettings
 from kgcf.treatment.treatment import Labelling, Sources, Treatment
@@ -39,6 +41,41 @@ class FileLabels(Treatment):
     def make_rule(self) -> None:
         """Hidden triples change nothing."""
         return
+
+    def labels_on(self, part: KnowledgeGraph) -> LabelTable:
+        """The same: labels do not come from the graph."""
+        return self.labels
+
+
+def check_label_file(path: Path, entities: Vocabulary, relations: Vocabulary) -> None:
+    """Refuse a label file that cannot be used, before anything is made from it."""
+    _read_rows(path, entities, relations)
+
+
+def keep_label_file(settings: TreatmentSettings, folder: Path) -> None:
+    """Copy the label file into a run, row for row: its rows may name entities of graphs that come later."""
+    if settings.path is None or _kept(settings.path, folder).is_file():
+        return
+    try:
+        content = settings.path.read_bytes()
+    except OSError as error:
+        raise DataError(f"Could not read the labels in {settings.path}: {error.strerror or error}.") from error
+    with replacing(_kept(settings.path, folder)) as temporary:
+        temporary.write_bytes(content)
+
+
+def with_kept_labels(settings: TreatmentSettings, folder: Path) -> TreatmentSettings:
+    """The settings of a run, reading its own copy of the label file wherever the original may be now."""
+    if settings.path is None or not _kept(settings.path, folder).is_file():
+        return settings
+    return settings.model_copy(update={"path": _kept(settings.path, folder)})
+
+
+def _kept(path: Path, folder: Path) -> Path:
+    """Where the copy stands; the endings that say how to read it stay."""
+    packed = ".gz" if path.name.endswith(".gz") else ""
+    kind = ".csv" if path.name.removesuffix(".gz").endswith(".csv") else ".tsv"
+    return folder / f"treatment_labels{kind}{packed}"
 
 
 @dataclass(eq=False)

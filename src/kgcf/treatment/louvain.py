@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgcf.compiled import kernel
+from kgcf.data.graph import KnowledgeGraph
 from kgcf.treatment.labels import LabelTable
 from kgcf.treatment.last_edge import LastEdge
 from kgcf.treatment.settings import TreatmentSettings
@@ -48,6 +49,13 @@ class Louvain(Treatment):
     def make_rule(self) -> LastEdge:
         """An approximation: see the class."""
         return LastEdge(SimpleGraphs.build(self.graph))
+
+    def labels_on(self, part: KnowledgeGraph) -> LabelTable:
+        """The communities as they were fitted, without the entities that have no edge left: as hidden triples do."""
+        graphs = SimpleGraphs.build(part)
+        relations = np.repeat(np.arange(part.relation_count), np.diff(graphs.group_offsets))
+        labels = self.labels.lookup(relations, graphs.entities[:, None])[:, 0]
+        return LabelTable(part.entity_count, graphs.groups, graphs.group_offsets, graphs.entities, labels)
 
 
 def _group_links(graphs: SimpleGraphs, group: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

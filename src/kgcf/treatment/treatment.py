@@ -66,6 +66,10 @@ class Treatment(ABC):
     def make_rule(self) -> Relabelling | None:
         """How the labels change when edges are hidden; None if they never do."""
 
+    def labels_on(self, part: KnowledgeGraph) -> LabelTable | None:
+        """The labels on a part of the graph where the method does not label it anew; None: it does."""
+        return None
+
     def treated(
         self,
         heads: ArrayLike,
@@ -122,7 +126,10 @@ class Treatment(ABC):
             "labels": self.labels.labels,
             **({} if self.stored is None else self.stored.arrays()),
         }
-        about = {"graph": self.graph.fingerprint, "settings": self.settings.model_dump_json(), "notes": self.notes}
+        settings = self.settings
+        if settings.path is not None:  # the labels are here; where they came from says nothing elsewhere
+            settings = settings.model_copy(update={"path": Path(settings.path.name)})
+        about = {"graph": self.graph.fingerprint, "settings": settings.model_dump_json(), "notes": self.notes}
         save_arrays(path, arrays, {FORMAT: json.dumps(about)})  # one entry: the library writes several in any order
 
 
