@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ from kgcf.errors import DataError
 from kgcf.model import KGCF
 from kgcf.prediction.observed import ObservedGraph
 from kgcf.propagation.plan import Planner
-from kgcf.run import Run, new_model
-from kgcf.runs import RunFolder
+from kgcf.run import MODEL, Run, new_model
+from kgcf.runs import HISTORY, RunFolder
 from kgcf.stages import Say, quiet, substitutes_stage, treatment_stage
 from kgcf.storage import write_json
 from kgcf.training.batches import choose_removal, epoch_order, make_batch, stream
@@ -57,18 +58,25 @@ def fit(
     settings = settle(configure(preset, data.name, config, changes), data)
     around = around or Surroundings()
     folder = RunFolder(Path(output))
-    with around.world.leader_first():
-        if around.world.leads:
-            folder.create(data, settings, preset)
-    return _train(folder, data, settings, around, place, resumed=False)
+    with folder.alone(new=True) if around.world.leads else nullcontext():
+        with around.world.leader_first():
+            if around.world.leads:
+                folder.create(data, settings, preset)
+        return _train(folder, data, settings, around, place, resumed=False)
 
 
 def resume(path: str | Path, around: Surroundings | None = None, device: str = CPU) -> Run:
     """Continue a run that was stopped, to the same weights as without the stop."""
     place = find_device(device)
-    folder = RunFolder(Path(path))
-    folder.check()
-    return _train(folder, folder.dataset(), folder.settings(), around or Surroundings(), place, resumed=True)
+    folder, around = RunFolder(Path(path)), around or Surroundings()
+    with folder.alone() if around.world.leads else nullcontext():
+        folder.check()
+        if not folder.sealed(MODEL):
+            return _train(folder, folder.dataset(), folder.settings(), around, place, resumed=True)
+        run = Run.open(path, device)
+        if around.world.leads and run.calibration is None:  # stopped between the end of training and this
+            run.calibrate(test=False)
+        return run
 
 
 def open_run(path: str | Path, device: str = CPU) -> Run:
@@ -130,6 +138,8 @@ def _train(
     )
     if resumed and trainer.checkpoint is not None and trainer.checkpoint.is_file():
         trainer.resume()
+    if resumed and around.world.leads:
+        folder.rewrite_log(trainer.progress.history)
     progress = trainer.run()
     run = Run(folder, model, data, settings)
     if around.world.leads:
@@ -165,7 +175,6 @@ def _key(data: Dataset, settings: Settings) -> str:
 
 
 def _record(folder: RunFolder, history: list[dict[str, float]], best: float, best_epoch: int) -> None:
-    """Add what training did to the facts of the run."""
-    facts = folder.facts()
-    facts["history"] = {"epochs": history, "best_validation_mrr": best, "best_epoch": best_epoch}
-    write_json(folder.file("data.json"), facts)
+    """Keep what training did, in a file of its own: those that exist already are sealed."""
+    facts = {"epochs": history, "best_validation_mrr": best, "best_epoch": best_epoch}
+    write_json(folder.file(HISTORY), facts)

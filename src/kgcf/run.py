@@ -33,7 +33,7 @@ from kgcf.prediction.completion import complete, plan_completion
 from kgcf.prediction.observed import ObservedGraph
 from kgcf.progress import Advance, silent
 from kgcf.runs import RunFolder
-from kgcf.storage import map_arrays, save_arrays, write_json
+from kgcf.storage import check_writable, map_arrays, save_arrays, write_json
 from kgcf.training.batches import Remove
 from kgcf.treatment import assign_treatment
 
@@ -57,7 +57,7 @@ class Run:
         place = find_device(device)
         folder = RunFolder(Path(path))
         folder.check()
-        if not folder.file(MODEL).is_file():
+        if not folder.sealed(MODEL):
             raise StorageError(f"{path} has no trained model yet. Finish its training with: kgcf resume {path}")
         settings, data = folder.settings(), folder.dataset()
         model = new_model(settings, len(data.relations))
@@ -70,7 +70,7 @@ class Run:
         return run
 
     def save_model(self) -> None:
-        """Write the weights and seal the folder."""
+        """Write the weights and seal the folder: from then on the run is finished."""
         weights = {name: parameter.detach().cpu().numpy() for name, parameter in self.model.named_parameters()}
         save_arrays(self.folder.file(MODEL), weights)
         self.folder.seal()
@@ -89,6 +89,8 @@ class Run:
 
         To `save` is to write results.json, and to report the calibration on test.
         """
+        if save:
+            check_writable(self.folder.file("results.json"))
         asked = self._aligned(data) if data is not None else self.data
         task: Split = getattr(asked, split)
         observed = self.bind(task.observed, task.entities)

@@ -17,6 +17,7 @@ from kgcf.cli.predict import predict_command
 from kgcf.cli.train import resume_command, train_command
 from kgcf.cli.tune import tune_command
 from kgcf.errors import KgcfError
+from kgcf.storage import DISK, cannot_write
 
 app = typer.Typer(
     name="kgcf",
@@ -58,6 +59,13 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(0)
+    except OSError as error:  # of the disk, where no file is to blame: standard output, a temporary folder
+        if error.errno not in DISK:
+            raise
+        Console(stderr=True, soft_wrap=True).print(
+            f"[bold red]Error:[/] {_escaped(cannot_write(error.filename or 'the output', error))}", highlight=False
+        )
+        sys.exit(1)
 
 
 def _escaped(text: str) -> str:

@@ -16,6 +16,7 @@ from kgcf.prediction.completion import complete, estimate_seconds, plan_completi
 from kgcf.prediction.outputs import check_format, write_answers
 from kgcf.progress import showing
 from kgcf.run import Run
+from kgcf.storage import check_writable
 
 
 def complete_command(
@@ -39,6 +40,7 @@ def complete_command(
     """Propose the most likely triples that the graph does not have."""
     if output is not None:
         check_format(output)
+        check_writable(output)
     opened = Run.open(run, device)
     bound = opened.observe(graph, observed)
     task = plan_completion(bound, relation, candidates == "all")

@@ -22,7 +22,7 @@ from kgcf.embedding import EntitySpace, SpaceSettings
 from kgcf.errors import SettingsError, unknown_name
 from kgcf.progress import showing
 from kgcf.provenance import provenance
-from kgcf.storage import write_json
+from kgcf.storage import check_writable, write_json
 from kgcf.treatment import TREATMENTS, Treatment, TreatmentSettings, assign_treatment
 
 _CANDIDATES = ("observed", "all")
@@ -75,6 +75,8 @@ def counterfactuals(
     chosen = cast(Candidates, _choice("candidate set", candidates, _CANDIDATES))
     space_settings = SpaceSettings(psi=cast(Any, _choice("weight", psi, _PSI)), seed=seed)
     settings = _treatment_settings(treatment, leave_one_out, k, labels)
+    if output is not None:
+        check_writable(output / "counterfactuals.parquet")
     dataset = open_data(data, names, header, split_seed, allow_inverse_leak, quiet=as_json)
     stage = CausalStage(Cache(cache_folder() / "causal" if cache else None, _notice), threads, showing)
     assigned = _assign(dataset, settings, threads)

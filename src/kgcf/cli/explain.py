@@ -20,7 +20,9 @@ from kgcf.explanation.sentences import (
     deletion_sentences,
     missing_path_sentences,
 )
+from kgcf.pictures import check_picture
 from kgcf.run import Run
+from kgcf.storage import check_writable
 
 
 def explain_command(
@@ -50,6 +52,7 @@ def explain_command(
     as_json: JsonOption = False,
 ) -> None:
     """Explain a triple: its strongest paths, counterfactual evidence, and what is left without them."""
+    _check(html, png)
     opened = Run.open(run, device)
     explanation = opened.explain(
         head,
@@ -72,6 +75,15 @@ def explain_command(
     for path in (html, png):
         if path is not None:
             console.print(f"Written to {path}.", style="dim", markup=False)
+
+
+def _check(html: Path | None, png: Path | None) -> None:
+    """Refuse files that cannot be written, before the work."""
+    if png is not None:
+        check_picture(png, (".png",))
+    for path in (html, png):
+        if path is not None:
+            check_writable(path)
 
 
 def _write(explanation: Explanation, html: Path | None, png: Path | None) -> None:

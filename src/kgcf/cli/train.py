@@ -66,7 +66,9 @@ def _train(folder: RunFolder, world: World, work: Callable[[Surroundings], Run])
         with Watcher(folder, shown=world.leads) as watcher:
             run = work(Surroundings(watcher, watcher.say, world))
     except KeyboardInterrupt:
-        message = f"Stopped; the checkpoint is saved. Continue with: kgcf resume {folder.path}"
+        message = "Stopped before anything was written."
+        if folder.file("run.json").is_file():
+            message = f"Stopped; nothing is lost. Continue with: kgcf resume {folder.path}"
         Console(stderr=True, soft_wrap=True).print(message)
         sys.exit(130)
     finally:
