@@ -73,10 +73,16 @@ def resume(path: str | Path, around: Surroundings | None = None, device: str = C
         folder.check()
         if not folder.sealed(MODEL):
             return _train(folder, folder.dataset(), folder.settings(), around, place, resumed=True)
-        run = Run.open(path, device)
-        if around.world.leads and run.calibration is None:  # stopped between the end of training and this
+        return _finish(Run.open(path, device), around)
+
+
+def _finish(run: Run, around: Surroundings) -> Run:
+    """Nothing is left to train: only what a stop after the training may have left undone."""
+    if around.world.leads:
+        run.folder.rewrite_log(run.folder.history())
+        if run.calibration is None:
             run.calibrate(test=False)
-        return run
+    return run
 
 
 def open_run(path: str | Path, device: str = CPU) -> Run:

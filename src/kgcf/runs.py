@@ -171,6 +171,11 @@ class RunFolder:
             found["history"] = json.loads(self.file(HISTORY).read_text(encoding="utf-8"))
         return found
 
+    def history(self) -> list[dict[str, float]]:
+        """One entry per epoch of a run that is trained."""
+        found = self.facts().get("history")
+        return list(found["epochs"]) if isinstance(found, dict) else []
+
     def dataset(self) -> Dataset:
         """The data the run was trained on, with its splits; graphs are mapped, not loaded."""
         facts = self.facts()

@@ -105,7 +105,7 @@ def test_two_processes_train_like_one(tmp_path: Path) -> None:
     for name in one:
         scale = float(np.abs(one[name]).max())
         assert np.allclose(one[name], two[name], rtol=1e-3, atol=1e-4 * scale + 1e-9), name
-    facts = [json.loads((tmp_path / run / "data.json").read_text())["history"] for run in ("alone", "both")]
+    facts = [json.loads((tmp_path / run / "history.json").read_text()) for run in ("alone", "both")]
     for first, second in zip(facts[0]["epochs"], facts[1]["epochs"], strict=True):
         assert first["queries"] == second["queries"]
         assert first["factual"] == pytest.approx(second["factual"], rel=1e-4)
