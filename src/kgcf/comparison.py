@@ -59,9 +59,18 @@ def _epochs(folder: RunFolder, history: object) -> list[dict[str, float]]:
         return list(history["epochs"])
     log = folder.file("log.jsonl")
     text = log.read_text(encoding="utf-8") if log.is_file() else ""
-    whole = [line for line in text.splitlines(keepends=True) if line.endswith("\n")]  # a kill may cut the last line
-    by_epoch = {entry["epoch"]: entry for entry in map(json.loads, whole)}
+    found = (_entry(line) for line in text.splitlines())
+    by_epoch = {entry["epoch"]: entry for entry in found if entry is not None}
     return [by_epoch[epoch] for epoch in sorted(by_epoch)]
+
+
+def _entry(line: str) -> dict[str, float] | None:
+    """One epoch of the log; None for a line that a kill has cut."""
+    try:
+        entry: dict[str, float] = json.loads(line)
+    except ValueError:
+        return None
+    return entry if isinstance(entry, dict) and "epoch" in entry else None
 
 
 def _test_figures(path: Path) -> dict[str, float]:

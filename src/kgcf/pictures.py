@@ -36,10 +36,10 @@ def without_glyph_warnings() -> Iterator[None]:
         yield
 
 
-def check_picture(path: Path) -> None:
+def check_picture(path: Path, formats: tuple[str, ...] = FORMATS) -> None:
     """Refuse a file name that does not say which picture is wanted, before any work is done."""
-    if path.suffix.lower() not in FORMATS:
-        raise SettingsError(f"{path} does not say which picture to draw: end the name in {' or '.join(FORMATS)}.")
+    if path.suffix.lower() not in formats:
+        raise SettingsError(f"{path} does not say which picture to draw: end the name in {' or '.join(formats)}.")
 
 
 def save_picture(figure: "Figure", path: Path) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,8 +17,8 @@ from kgcf.data.source import read
 from kgcf.devices import CPU, find_device
 from kgcf.model import KGCF
 from kgcf.prediction.observed import ObservedGraph
-from kgcf.run import Run, new_model
-from kgcf.runs import RunFolder
+from kgcf.run import MODEL, Run, new_model
+from kgcf.runs import HISTORY, RunFolder
 from kgcf.settling import settle
 from kgcf.stages import Say, quiet, substitutes_stage, treatment_stage
 from kgcf.storage import write_json
@@ -57,21 +58,33 @@ def fit(
         around.say(note)
         data = data if note in data.notes else data.with_notes(note)
     folder = RunFolder(Path(output))
-    settings = _settled(
-        data, partial(configure, benchmark=data.benchmark, file=config, changes=list(changes)), preset, around
-    )
-    with around.world.leader_first():
-        if around.world.leads:
-            folder.create(data, settings, preset)
-    return _train(folder, data, folder.settings(), around, place, resumed=False)  # settled once, for all processes
+    configured = partial(configure, benchmark=data.benchmark, file=config, changes=list(changes))
+    with folder.alone(new=True) if around.world.leads else nullcontext():
+        settings = _settled(data, configured, preset, around)
+        with around.world.leader_first():
+            if around.world.leads:
+                folder.create(data, settings, preset)
+        return _train(folder, data, folder.settings(), around, place, resumed=False)  # settled once, for all
 
 
 def resume(path: str | Path, around: Surroundings | None = None, device: str = CPU) -> Run:
     """Continue a run that was stopped, to the same weights as without the stop."""
     place = find_device(device)
-    folder = RunFolder(Path(path))
-    folder.check()
-    return _train(folder, folder.dataset(), folder.settings(), around or Surroundings(), place, resumed=True)
+    folder, around = RunFolder(Path(path)), around or Surroundings()
+    with folder.alone() if around.world.leads else nullcontext():
+        folder.check()
+        if not folder.sealed(MODEL):
+            return _train(folder, folder.dataset(), folder.settings(), around, place, resumed=True)
+        return _finish(Run.open(path, device), around)
+
+
+def _finish(run: Run, around: Surroundings) -> Run:
+    """Nothing is left to train: only what a stop after the training may have left undone."""
+    if around.world.leads:
+        run.folder.rewrite_log(run.folder.history())
+        if run.calibration is None:
+            run.calibrate(test=False)
+    return run
 
 
 def open_run(path: str | Path, device: str = CPU) -> Run:
@@ -114,6 +127,8 @@ def _train(
     )
     if resumed and trainer.checkpoint is not None and trainer.checkpoint.is_file():
         trainer.resume()
+    if resumed and around.world.leads:
+        folder.rewrite_log(trainer.progress.history)
     progress = trainer.run()
     run = Run(folder, model, data, settings)
     if around.world.leads:
@@ -149,7 +164,6 @@ def _key(data: Dataset, settings: Settings) -> str:
 
 
 def _record(folder: RunFolder, history: list[dict[str, float]], best: float, best_epoch: int) -> None:
-    """Add what training did to the facts of the run."""
-    facts = folder.facts()
-    facts["history"] = {"epochs": history, "best_validation_mrr": best, "best_epoch": best_epoch}
-    write_json(folder.file("data.json"), facts)
+    """Keep what training did, in a file of its own: those that exist already are sealed."""
+    facts = {"epochs": history, "best_validation_mrr": best, "best_epoch": best_epoch}
+    write_json(folder.file(HISTORY), facts)

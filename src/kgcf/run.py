@@ -35,7 +35,7 @@ from kgcf.prediction.completion import complete, plan_completion
 from kgcf.prediction.observed import ObservedGraph
 from kgcf.progress import Advance, silent
 from kgcf.runs import RunFolder
-from kgcf.storage import map_arrays, save_arrays, write_json
+from kgcf.storage import check_writable, map_arrays, save_arrays, write_json
 from kgcf.treatment import assign_treatment
 from kgcf.treatment.label_file import with_kept_labels
 
@@ -59,7 +59,7 @@ class Run:
         place = find_device(device)
         folder = RunFolder(Path(path))
         folder.check()
-        if not folder.file(MODEL).is_file():
+        if not folder.sealed(MODEL):
             raise StorageError(f"{path} has no trained model yet. Finish its training with: kgcf resume {path}")
         settings, data = folder.settings(), folder.dataset()
         model = new_model(settings, len(data.relations))
@@ -72,7 +72,7 @@ class Run:
         return run
 
     def save_model(self) -> None:
-        """Write the weights and seal the folder."""
+        """Write the weights and seal the folder: from then on the run is finished."""
         weights = {name: parameter.detach().cpu().numpy() for name, parameter in self.model.named_parameters()}
         save_arrays(self.folder.file(MODEL), weights)
         self.folder.seal()
@@ -98,6 +98,8 @@ class Run:
                 "written. Leave out save=True and write result.to_json() to a file of your own "
                 "(on the command line: --output FILE)."
             )
+        if save:
+            check_writable(self.folder.file("results.json"))
         asked = self._aligned(data) if data is not None else self.data
         task: Split = getattr(asked, split)
         observed = self.bind(task.observed, task.entities)

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,20 +15,33 @@ from kgcf.data.dataset import Dataset, Split
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import StorageError
-from kgcf.storage import map_arrays, save_arrays, write_json, write_text
+from kgcf.locking import held
+from kgcf.storage import TEMPORARY, make_folder, map_arrays, save_arrays, write_json, write_text, writing
 
 FORMAT = 1
-_CHANGING = (
-    "checkpoint.safetensors",
-    "log.jsonl",
-    "results.json",
-    "calibration.json",
-    "reliability.png",
-)  # not part of what is checked when opening
+LOCK = ".kgcf.lock"  # held by the process that trains; its presence also says that a folder without run.json is ours
+HISTORY = "history.json"
+CREATED = (
+    "run.json",
+    "config.toml",
+    "entities.txt",
+    "relations.txt",
+    "graph.safetensors",
+    "new_entities.txt",
+    "new_graph.safetensors",
+    "splits.safetensors",
+    "data.json",
+)  # what is known before training; run.json makes it a run, so it is written last and deleted first
+_EVALUATED = ("results.json", "calibration.json", "reliability.png")
+_CHANGING = ("checkpoint.safetensors", "log.jsonl", *_EVALUATED)  # not part of what is checked when opening
 
 
 class RunFolder:
-    """Reads and writes the parts of a run; each file is written under a temporary name and renamed."""
+    """Reads and writes the parts of a run; each file is written under a temporary name and renamed.
+
+    `run.json` is where a change takes hold: nothing that it has the checksum of is ever written again, so a stop at
+    any moment leaves the run as it was before or as it is after.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -36,14 +50,58 @@ class RunFolder:
         """The path of one part."""
         return self.path / name
 
+    @contextmanager
+    def alone(self, new: bool = False) -> Iterator[None]:
+        """Keep the folder for this process while it trains; a second one is refused, a killed one lets go by itself."""
+        if new:
+            self._check_free()
+            make_folder(self.path)
+        else:
+            self._check_is_run()
+        busy = f"Another process is training in {self.path}. Wait until it ends, or stop it, and try again."
+        with held(self.file(LOCK), busy):
+            self._tidy()
+            yield
+
     def create(self, data: Dataset, settings: Settings, preset: str) -> None:
         """Make the folder with everything that is known before training; refuse one that is in use."""
-        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-            raise StorageError(
-                f"{self.path} exists already. Nothing was changed: choose another --output, "
-                f"or continue the run in it with: kgcf resume {self.path}"
-            )
-        self.path.mkdir(parents=True, exist_ok=True)
+        self._check_free()
+        make_folder(self.path)
+        self._clear()
+        try:
+            self._write(data, settings, preset)
+        except StorageError:
+            self._clear()
+            raise
+
+    def _check_free(self) -> None:
+        """Refuse a folder that has anything in it but the leftovers of a creation that was stopped."""
+        with writing(self.path):
+            if not self.path.exists():
+                return
+            names = [entry.name for entry in self.path.iterdir()] if self.path.is_dir() else [self.path.name]
+        stopped = LOCK in names and "run.json" not in names
+        if not names or (stopped and all(n == LOCK or n in CREATED or _is_temporary(n) for n in names)):
+            return
+        raise StorageError(
+            f"{self.path} exists already. Nothing was changed: choose another --output, "
+            f"or continue the run in it with: kgcf resume {self.path}"
+        )
+
+    def _clear(self) -> None:
+        """Delete what a creation that was stopped has left."""
+        with writing(self.path):
+            for name in CREATED:
+                self.file(name).unlink(missing_ok=True)
+
+    def _tidy(self) -> None:
+        """Delete half-written files that a kill has left; those of an evaluation may be somebody's at this moment."""
+        with writing(self.path):
+            for entry in self.path.iterdir():
+                if _is_temporary(entry.name) and not entry.name.startswith(tuple(f".{n}." for n in _EVALUATED)):
+                    entry.unlink(missing_ok=True)
+
+    def _write(self, data: Dataset, settings: Settings, preset: str) -> None:
         write_text(self.file("config.toml"), write_toml(settings))
         write_text(self.file("entities.txt"), _lines(data.entities))
         write_text(self.file("relations.txt"), _lines(data.relations))
@@ -75,32 +133,56 @@ class RunFolder:
 
     def check(self) -> None:
         """Refuse a folder that is no run, was written by a newer version, or has missing or damaged files."""
-        if not self.file("run.json").is_file():
-            raise StorageError(f"{self.path} is not a run: it has no run.json. A run is what `kgcf train` writes.")
+        for name, wanted in self._sums().items():
+            if not self.file(name).is_file():
+                raise StorageError(f"{self.path} lacks {name}. Restore it from a copy of the run, or train again.")
+            if _sha256(self.file(name)) != wanted:
+                raise StorageError(f"{self.file(name)} is damaged: its checksum differs. Restore it, or train again.")
+
+    def sealed(self, name: str) -> bool:
+        """Whether a part is there for good: written, and known to run.json."""
+        return name in self._sums()
+
+    def _sums(self) -> dict[str, str]:
+        """The checksums in run.json."""
+        self._check_is_run()
         try:
             facts = json.loads(self.file("run.json").read_text(encoding="utf-8"))
             version, sums = int(facts["format"]), dict(facts["sha256"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise StorageError(f"{self.file('run.json')} is damaged. Restore it from a copy of the run.") from error
         if version > FORMAT:
             raise StorageError(
                 f"{self.path} was written by kgcf {facts.get('kgcf')} in format {version}; this is kgcf {__version__}, "
                 f"which reads format {FORMAT}. Upgrade kgcf."
             )
-        for name, wanted in sums.items():
-            if not self.file(name).is_file():
-                raise StorageError(f"{self.path} lacks {name}. Restore it from a copy of the run, or train again.")
-            if _sha256(self.file(name)) != wanted:
-                raise StorageError(f"{self.file(name)} is damaged: its checksum differs. Restore it, or train again.")
+        return sums
+
+    def _check_is_run(self) -> None:
+        if self.file("run.json").is_file():
+            return
+        if self.file(LOCK).is_file():
+            raise StorageError(
+                f"{self.path} is not a run yet: it was stopped before its training began. "
+                f"Start it again with: kgcf train … --output {self.path}"
+            )
+        raise StorageError(f"{self.path} is not a run: it has no run.json. A run is what `kgcf train` writes.")
 
     def settings(self) -> Settings:
         """The effective configuration."""
         return settings_from(read_values(self.file("config.toml")))
 
     def facts(self) -> dict[str, object]:
-        """Dataset name, preset, notes."""
+        """Dataset name, preset, notes; once trained, the history of the training."""
         found: dict[str, object] = json.loads(self.file("data.json").read_text(encoding="utf-8"))
+        if self.file(HISTORY).is_file():
+            found["history"] = json.loads(self.file(HISTORY).read_text(encoding="utf-8"))
         return found
+
+    def history(self) -> list[dict[str, float]]:
+        """One entry per epoch of a run that is trained."""
+        found = self.facts().get("history")
+        return list(found["epochs"]) if isinstance(found, dict) else []
 
     def dataset(self) -> Dataset:
         """The data the run was trained on, with its splits; graphs are mapped, not loaded."""
@@ -134,8 +216,18 @@ class RunFolder:
 
     def log(self, entry: dict[str, float]) -> None:
         """Append one line to log.jsonl."""
-        with self.file("log.jsonl").open("a", encoding="utf-8") as file:
+        path = self.file("log.jsonl")
+        with writing(path), path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
+
+    def rewrite_log(self, history: Iterable[dict[str, float]]) -> None:
+        """Let log.jsonl say what the checkpoint says: a kill may have cut its last line, or come before it."""
+        write_text(self.file("log.jsonl"), "".join(json.dumps(entry) + "\n" for entry in history))
+
+
+def _is_temporary(name: str) -> bool:
+    """Whether a file was being written when its process was stopped."""
+    return name.startswith(".") and name.endswith(TEMPORARY)
 
 
 def _truths(name: str, known: KnowledgeGraph) -> dict[str, NDArray[np.generic]]:

@@ -1,15 +1,18 @@
 """Files that are whole or absent: atomic writes, and arrays that can be mapped into memory."""
 
+import errno
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 
 from kgcf.errors import StorageError
 
@@ -26,23 +29,91 @@ _DTYPES = {
 }
 
 
+TEMPORARY = ".part"  # how the name of a file ends that is being written
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+DISK = (*_FULL, *_FORBIDDEN, errno.EIO)  # what a disk says, as opposed to a mistake of ours
+_PROBE = bytes(4096)  # written to see whether there is room at all
+
+
+@contextmanager
+def writing(path: Path, *others: type[Exception]) -> Iterator[None]:
+    """Turn what a full disk or a forbidden folder raises in the block into one sentence about `path`.
+
+    Every writer of kgcf goes through here; `others` are the errors of a library that has its own.
+    """
+    try:
+        yield
+    except (OSError, SafetensorError, *others) as error:
+        raise StorageError(cannot_write(path, error)) from error
+
+
+def cannot_write(path: Path | str, error: Exception) -> str:
+    """What went wrong while writing, and what to do about it."""
+    number = error.errno if isinstance(error, OSError) else _hidden_number(str(error))
+    reason = str(error).strip() or type(error).__name__
+    if number is not None:
+        reason = os.strerror(number)
+    advice = ""
+    if number in _FULL:
+        advice = " Make room on that disk and try again."
+    elif number in _FORBIDDEN:
+        advice = " Choose a place that you may write to."
+    return f"Could not write {path}: {reason.rstrip('.')}. Nothing was replaced.{advice}"
+
+
+def _hidden_number(text: str) -> int | None:
+    """The number in "(os error 28)", which is all that safetensors says of an error of the system."""
+    found = re.search(r"\(os error (\d+)\)", text)
+    return None if found is None else int(found[1])
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and its parents; one that exists is as good."""
+    with writing(path):
+        path.mkdir(parents=True, exist_ok=True)
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a file that could not be written, before the work whose result it should hold; leaves nothing behind."""
+    with writing(path):
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        folder = path.parent
+        while not folder.exists() and folder != folder.parent:
+            folder = folder.parent
+        with tempfile.TemporaryFile(prefix=".kgcf.", dir=folder) as probe:
+            probe.write(_PROBE)
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path in the same folder; rename it to `path` if the block succeeds, delete it if not."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except OSError as error:
-        raise StorageError(f"Could not write {path}: {error.strerror or error}. Nothing was replaced.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    make_folder(path.parent)
+    with writing(path):
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=TEMPORARY, dir=path.parent)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            with temporary.open("rb") as written:
+                os.fsync(written.fileno())
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(path)
+        finally:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let the renaming survive a power cut, where the system can do that."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -29,7 +29,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def test_records_are_what_the_folders_say(runs: list[Path]) -> None:
     first, second = map(read_record, runs)
-    history = json.loads((runs[0] / "data.json").read_text())["history"]
+    history = json.loads((runs[0] / "history.json").read_text())
     assert first.validation == [(entry["epoch"], entry["validation_mrr"]) for entry in history["epochs"]]
     assert len(first.validation) == 2
     assert first.best == (history["best_epoch"], history["best_validation_mrr"])

@@ -1,6 +1,7 @@
 """The command line: `kgcf COMMAND …`. User errors are sentences and a non-zero exit, never a traceback."""
 
 import sys
+from typing import NoReturn
 
 import typer
 from rich.text import Text
@@ -21,6 +22,7 @@ from kgcf.cli.tune import tune_command
 from kgcf.errors import KgcfError
 from kgcf.interrupts import STOPPED, plain_interrupts, quiet_interrupts
 from kgcf.screen import Screen, inert
+from kgcf.storage import DISK, cannot_write
 
 
 class Commands(TyperGroup):
@@ -82,6 +84,14 @@ def _run() -> None:
         finally:
             sys.stdout.flush()
     except KgcfError as error:
-        message = Text.assemble(("Error:", "bold red"), " ", inert(str(error), keep="\n"))
-        Screen(stderr=True, wrap=False).print(message)
-        sys.exit(1)
+        _complain(str(error))
+    except OSError as error:  # of the disk, where no file is to blame: standard output, a temporary folder
+        if error.errno not in DISK:
+            raise
+        _complain(cannot_write(error.filename or "the output", error))
+
+
+def _complain(message: str) -> NoReturn:
+    text = Text.assemble(("Error:", "bold red"), " ", inert(message, keep="\n"))
+    Screen(stderr=True, wrap=False).print(text)
+    sys.exit(1)

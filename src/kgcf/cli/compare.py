@@ -9,6 +9,7 @@ from rich.table import Table
 from kgcf.comparison import RunRecord, read_record
 from kgcf.pictures import check_picture
 from kgcf.screen import Screen, cell
+from kgcf.storage import check_writable
 
 
 def compare_command(
@@ -18,6 +19,7 @@ def compare_command(
     """Compare runs: settings that matter, best validation, test figures, time."""
     if plot is not None:
         check_picture(plot)
+        check_writable(plot)
     records = [read_record(path) for path in runs]
     Screen().print(_table(records))
     if plot is not None:

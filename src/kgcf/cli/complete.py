@@ -17,6 +17,7 @@ from kgcf.prediction.outputs import check_format, write_answers
 from kgcf.progress import showing
 from kgcf.run import Run
 from kgcf.screen import Screen, cell, print_json
+from kgcf.storage import check_writable
 
 
 def complete_command(
@@ -77,4 +78,6 @@ def _format(output: Path | None, form: str | None) -> str | None:
         return None
     kind = f".{form}" if form is not None else ".tsv" if output == STANDARD else output.suffix.lower()
     check_format(output, kind)
+    if output != STANDARD:
+        check_writable(output)
     return kind

@@ -32,7 +32,7 @@ from kgcf.errors import SettingsError, unknown_name
 from kgcf.progress import showing
 from kgcf.provenance import provenance
 from kgcf.screen import Screen, cell, print_json
-from kgcf.storage import write_json
+from kgcf.storage import check_writable, write_json
 from kgcf.training.batches import choose_removal
 from kgcf.treatment import TREATMENTS, Treatment, TreatmentSettings, assign_treatment
 
@@ -95,6 +95,8 @@ def counterfactuals(
     space_settings = SpaceSettings(psi=cast(Any, _choice("weight", psi, _PSI)), seed=seed)
     settings = _treatment_settings(treatment, leave_one_out, k, labels)
     rule = cast(Remove | Literal["auto"], _choice("removal", remove, _REMOVE))
+    if output is not None:
+        check_writable(output / "counterfactuals.parquet")
     dataset = open_data(data, names, Reading(header, comment, strip), split_seed, allow_inverse_leak, quiet=as_json)
     hides: Remove = choose_removal(dataset.graph, dataset.valid.queries) if rule == "auto" else rule
     stage = CausalStage(Cache(cache_folder() / "causal" if cache else None, _notice), threads, showing)

@@ -22,14 +22,14 @@ from kgcf.cli.streams import STANDARD
 from kgcf.data.reading import Reading
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.devices import CPU
-from kgcf.errors import SettingsError, unknown_name
+from kgcf.errors import SettingsError, StorageError, unknown_name
 from kgcf.evaluation.calibration_view import calibration_table
 from kgcf.evaluation.report import breakdown_tables, evaluation_table
 from kgcf.evaluation.results import Evaluation, evaluate
 from kgcf.progress import showing
 from kgcf.run import Run
 from kgcf.screen import Screen, cell, print_json
-from kgcf.storage import write_json
+from kgcf.storage import check_writable, write_json
 
 _SPLITS = ("valid", "test")
 
@@ -56,6 +56,8 @@ def evaluate_command(
         output, as_json = None, True
     is_run = (Path(target) / "run.json").is_file()
     _check(target, is_run, split, graph, device)
+    if output is not None:
+        check_writable(output)
     other = graph if is_run else target
     data = (
         None
@@ -69,7 +71,7 @@ def evaluate_command(
     count = len(getattr(asked, split))
     with showing("ranking", 2 * (count if limit is None else min(limit, count))) as advance:
         if run is not None:
-            save = graph is None and split == "test" and limit is None
+            save = graph is None and split == "test" and limit is None and _can_keep(run)
             result = run.evaluate(split, limit=limit, seed=seed, data=data, save=save, advance=advance)
             relations = run.data.relations
             calibration = run.calibration if save else None
@@ -90,6 +92,16 @@ def _check(target: str, is_run: bool, split: str, graph: str | None, device: str
         raise SettingsError(f"--graph goes with a run, and {target} is none.")
     if device != CPU and not is_run:
         raise SettingsError(f"--device goes with a run, and {target} is none: the frequency baseline only counts.")
+
+
+def _can_keep(run: Run) -> bool:
+    """Whether results can be kept in the run; a run that may only be read is evaluated all the same, with a note."""
+    try:
+        check_writable(run.folder.file("results.json"))
+    except StorageError as error:
+        Screen(stderr=True, wrap=False).print(cell(f"note: the results are shown, not kept. {error}", "dim"))
+        return False
+    return True
 
 
 def _show(result: Evaluation, relations: Vocabulary, details: bool, output: Path | None, as_json: bool) -> None:

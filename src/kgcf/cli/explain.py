@@ -19,8 +19,10 @@ from kgcf.explanation.sentences import (
     deletion_sentences,
     missing_path_sentences,
 )
+from kgcf.pictures import check_picture
 from kgcf.run import Run
 from kgcf.screen import Screen, cell, print_json
+from kgcf.storage import check_writable
 
 
 def explain_command(
@@ -54,6 +56,7 @@ def explain_command(
     as_json: JsonOption = False,
 ) -> None:
     """Explain a triple: its strongest paths, counterfactual evidence, and what is left without them."""
+    _check(html, png)
     opened = Run.open(run, device)
     explanation = opened.explain(
         head,
@@ -78,6 +81,15 @@ def explain_command(
     for path in (html, png):
         if path is not None:
             screen.print(cell(f"Written to {path}.", "dim"))
+
+
+def _check(html: Path | None, png: Path | None) -> None:
+    """Refuse files that cannot be written, before the work."""
+    if png is not None:
+        check_picture(png, (".png",))
+    for path in (html, png):
+        if path is not None and path != STANDARD:
+            check_writable(path)
 
 
 def _write(explanation: Explanation, html: Path | None, png: Path | None) -> None:

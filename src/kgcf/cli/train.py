@@ -73,7 +73,9 @@ def _train(folder: RunFolder, world: World, work: Callable[[Surroundings], Run])
         with Watcher(shown=world.leads) as watcher:
             run = work(Surroundings(watcher, watcher.say, world))
     except KeyboardInterrupt:
-        message = f"Stopped; the checkpoint is saved. Continue with: kgcf resume {folder.path}"
+        message = "Stopped before anything was written."
+        if folder.file("run.json").is_file():
+            message = f"Stopped; nothing is lost. Continue with: kgcf resume {folder.path}"
         Screen(stderr=True, wrap=False).print(cell(message))
         sys.exit(130)
     finally:

@@ -28,6 +28,7 @@ from kgcf.errors import DataError, MissingExtraError, SettingsError
 from kgcf.pipeline import fit
 from kgcf.screen import Screen, cell
 from kgcf.settling import settle
+from kgcf.storage import check_writable, make_folder
 
 _WEIGHTS = ("0.001", "0.01", "0.1", "1.0")
 _DEFAULT_SPACE: dict[str, tuple[str, ...]] = {"objective.alpha": _WEIGHTS, "objective.beta": _WEIGHTS}
@@ -84,7 +85,8 @@ def _study(output: Path, data: Dataset, preset: str, space: dict[str, tuple[str,
     except ImportError as error:
         raise MissingExtraError("kgcf tune", "tune") from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    output.mkdir(parents=True, exist_ok=True)
+    make_folder(output)
+    check_writable(output / "study.db.new")
     sampler = optuna.samplers.GridSampler({key: list(values) for key, values in space.items()}, seed=seed)
     study = optuna.create_study(
         study_name=f"{data.name} {preset} {data.graph.fingerprint[:12]}",

@@ -13,9 +13,10 @@ from pathlib import Path
 from rich.progress import DownloadColumn, Progress, SpinnerColumn, TextColumn, TransferSpeedColumn
 
 from kgcf import __version__
-from kgcf.errors import KgcfError
+from kgcf.errors import KgcfError, StorageError
 from kgcf.progress import Advance, silent
 from kgcf.screen import Screen
+from kgcf.storage import DISK, cannot_write, make_folder
 
 TIMEOUT = 30.0  # seconds without a byte
 ATTEMPTS = 4
@@ -54,7 +55,7 @@ def fetch(
     What was received stays beside it as `NAME.part`; the next attempt, now or in a later run, asks for
     the rest. A server that does not know ranges sends everything again. `advance` counts bytes.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     part = target.with_name(f"{target.name}.part")
     for attempt in range(1, ATTEMPTS + 1):
         try:
@@ -65,6 +66,8 @@ def fetch(
             if error.code not in (429, 500, 502, 503, 504) or attempt == ATTEMPTS:
                 raise DownloadError(f"{url} answered {error.code} {error.reason}.") from error
         except (OSError, http.client.HTTPException, _CutShortError) as error:
+            if isinstance(error, OSError) and error.errno in DISK:
+                raise StorageError(cannot_write(part, error)) from error
             if attempt == ATTEMPTS or _no_network(error):
                 raise DownloadError(_sentence(url, part, error)) from error
         pause(0.5 * 2**attempt)

@@ -11,16 +11,12 @@ this loop against gensim update by update. What differs is the rate, which falls
 """
 
 from collections.abc import Callable, Iterator
-from typing import ParamSpec, TypeVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.compiled import kernel
+from kgcf.compiled import kernel, reassociated
 
-P = ParamSpec("P")
-T = TypeVar("T")
 Rounds = Callable[[], Iterator[NDArray[np.int32]]]  # the walks, a block of rows at a time; the same on every call
 DOMAIN = 2**31 - 1  # the last entry of the cumulative table
 LIMIT = 6.0  # products beyond it are not updated
@@ -111,13 +107,7 @@ def _guide_table(cumulative: NDArray[np.uint32], bits: int) -> NDArray[np.int32]
     return guide
 
 
-def _reassociated(function: Callable[P, T]) -> Callable[P, T]:
-    """Compile with sums that may be reordered: only so does a dot product use the vector units."""
-    compiled: Callable[P, T] = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})(function)
-    return compiled
-
-
-@_reassociated
+@reassociated
 def _train_pair(
     inputs: NDArray[np.float32],
     outputs: NDArray[np.float32],
@@ -153,7 +143,7 @@ def _train_pair(
         inputs[entity, d] = own[d] + change[d]
 
 
-@_reassociated
+@reassociated
 def _update(
     inputs: NDArray[np.float32],
     outputs: NDArray[np.float32],

@@ -9,9 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from kgcf.errors import SettingsError
 from kgcf.explanation.explanation import Explanation, NamedEdge
-from kgcf.pictures import drawable, without_glyph_warnings
+from kgcf.pictures import check_picture, drawable, without_glyph_warnings
 from kgcf.storage import replacing
 
 Place = tuple[float, float]
@@ -21,8 +20,7 @@ _PAPER = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none
 
 def draw_paths(explanation: Explanation, path: Path) -> None:
     """Write a PNG: every path is a lane, every triple an arrow in its own direction."""
-    if path.suffix != ".png":
-        raise SettingsError(f"{path} should end in .png: the paths are drawn as a PNG.")
+    check_picture(path, (".png",))
     lanes = max(len(explanation.paths), 1)
     figure = Figure(figsize=(11, 1.6 + 1.0 * lanes), dpi=150)
     FigureCanvasAgg(figure)

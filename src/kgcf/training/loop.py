@@ -4,6 +4,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from kgcf.errors import KgcfError, KgcfWarning
 from kgcf.training.batches import epoch_order, make_batch, stream
 from kgcf.training.checkpoint import Checkpoint, Progress, copy_weights, load_checkpoint, put_weights, save_checkpoint
 from kgcf.training.distributed import World
+from kgcf.training.interrupts import undisturbed
 from kgcf.training.settings import TrainingSettings
 from kgcf.training.step import PER_QUERY, GradientComputer, StepContext, Sums
 
@@ -61,6 +63,7 @@ class Trainer:
         self._progress = Progress(processes=self.world.size)
         self._best: dict[str, Tensor] = copy_weights(self._model)
         self._saved_at = time.monotonic()
+        self._whole = True  # False while weights, moments and counts do not belong together
 
     @property
     def progress(self) -> Progress:
@@ -77,13 +80,18 @@ class Trainer:
         self._best, self._progress = found.best, found.progress
 
     def run(self) -> Progress:
-        """Train to the end, or until patience runs out; leaves the best weights in the model."""
+        """Train to the end, or until patience runs out; leaves the best weights in the model.
+
+        An interrupt is followed by a checkpoint, except where it came, against all efforts, inside a change of the
+        state: then the last checkpoint stays.
+        """
         computer = GradientComputer(self.context, worker_threads(self._model.device, self.settings.threads))
         try:
             while not self._progress.finished:
                 self._run_epoch(computer)
         except KeyboardInterrupt:
-            self._save()
+            if self._whole:
+                self._save()
             raise
         put_weights(self._model, self._best)
         return self._progress
@@ -159,10 +167,18 @@ class Trainer:
         world.share(total)
         if context.objective.beta > 0:
             world.share(apart)
-        self._move(total, apart)
-        self._tally(total, apart)
-        progress.step += 1
-        progress.steps += 1
+        with undisturbed(), self._changing():
+            self._move(total, apart)
+            self._tally(total, apart)
+            progress.step += 1
+            progress.steps += 1
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """A block after which the state is whole again; if it is left in the middle, the state is not saved."""
+        self._whole = False
+        yield
+        self._whole = True
 
     def _move(self, total: Sums, apart: Sums) -> None:
         """One step of Adam along the gradient of the terms' means plus β times that of the discrepancy."""
@@ -215,18 +231,19 @@ class Trainer:
         entry: dict[str, float] = {"epoch": progress.epoch + 1, "steps": progress.steps, **self._means()}
         started = time.monotonic()
         score = self.validate() if self.validate is not None else None
-        if score is None or score > progress.best:
-            self._best = copy_weights(self._model)
-            progress.best, progress.best_epoch, progress.waiting = (score or 0.0), progress.epoch + 1, 0
-        else:
-            progress.waiting += 1
         if score is not None:
             entry |= {"validation_mrr": score, "validation_seconds": time.monotonic() - started}
-        progress.history.append(entry)
-        progress.epoch, progress.step, progress.running = progress.epoch + 1, 0, {}
-        patience = self.settings.patience
-        out_of_patience = patience is not None and progress.waiting >= patience
-        progress.finished = progress.steps >= self._total_steps() or out_of_patience
+        with undisturbed(), self._changing():
+            if score is None or score > progress.best:
+                self._best = copy_weights(self._model)
+                progress.best, progress.best_epoch, progress.waiting = (score or 0.0), progress.epoch + 1, 0
+            else:
+                progress.waiting += 1
+            progress.history.append(entry)
+            progress.epoch, progress.step, progress.running = progress.epoch + 1, 0, {}
+            patience = self.settings.patience
+            out_of_patience = patience is not None and progress.waiting >= patience
+            progress.finished = progress.steps >= self._total_steps() or out_of_patience
         self._save()
         self.listener.epoch(entry)
 
