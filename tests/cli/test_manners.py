@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from kgcf.cli import app
+from kgcf.cli.options import print_json
 from kgcf.data.source import read
+from kgcf.errors import DataError, SettingsError
 from kgcf.pipeline import fit
-from tests.cli.test_bad_input import kgcf
 from tests.training.tiny import TINY
 
 SMALL = (*TINY, "objective.negatives=4", "training.threads=1", "training.epochs=1")
@@ -32,35 +34,67 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_complete_writes_to_standard_output(run: Path, tmp_path: Path) -> None:
+def typed(*arguments: str | Path) -> None:
+    """A command in this process; only what concerns the process itself needs another one."""
+    app([str(argument) for argument in arguments], standalone_mode=False)
+
+
+def test_complete_writes_to_standard_output(run: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     question = ("complete", run, "--top", "5")
-    kgcf(*question, "--output", tmp_path / "new.tsv")
-    shown = kgcf(*question, "--output", "-")
-    assert shown.returncode == 0, shown.stderr
-    assert shown.stdout == (tmp_path / "new.tsv").read_text(encoding="utf-8")
-    assert "5 triples written to standard output" in shown.stderr
+    typed(*question, "--output", tmp_path / "new.tsv")
+    capfd.readouterr()
+    typed(*question, "--output", "-")
+    shown = capfd.readouterr()
+    assert shown.out == (tmp_path / "new.tsv").read_text(encoding="utf-8")
+    assert "5 triples written to standard output" in shown.err
     assert not Path("-").exists()
 
 
-def test_the_format_can_be_chosen(run: Path, tmp_path: Path) -> None:
-    lines = kgcf("complete", run, "--top", "3", "--output", "-", "--format", "jsonl").stdout.splitlines()
-    assert [json.loads(line)["rank"] for line in lines] == [1, 2, 3]
-    alone = kgcf("complete", run, "--top", "3", "--format", "csv").stdout
-    assert len(list(csv.DictReader(io.StringIO(alone)))) == 3
-    done = kgcf("complete", run, "--top", "3", "--output", tmp_path / "new", "--format", "nt")
-    assert done.returncode == 0, done.stderr
+def test_the_format_can_be_chosen(run: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    typed("complete", run, "--top", "3", "--output", "-", "--format", "jsonl")
+    assert [json.loads(line)["rank"] for line in capfd.readouterr().out.splitlines()] == [1, 2, 3]
+    typed("complete", run, "--top", "3", "--format", "csv")
+    assert len(list(csv.DictReader(io.StringIO(capfd.readouterr().out)))) == 3
+    typed("complete", run, "--top", "3", "--output", tmp_path / "new", "--format", "nt")
     assert len((tmp_path / "new").read_text().splitlines()) == 3
-    kgcf("complete", run, "--top", "3", "--output", tmp_path / "NEW.TSV")
+    typed("complete", run, "--top", "3", "--output", tmp_path / "NEW.TSV")
     assert (tmp_path / "NEW.TSV").read_text(encoding="utf-8").startswith("head\t")
+    with pytest.raises(SettingsError, match="must end in"):
+        typed("complete", run, "--top", "3", "--output", tmp_path / "new.xlsx")
 
 
-def test_results_and_pages_on_standard_output(run: Path) -> None:
-    results = kgcf("evaluate", run, "--split", "valid", "--output", "-")
-    assert json.loads(results.stdout)["protocol"]["split"] == "valid"
-    page = kgcf("explain", run, "é1", "père", "é2", "--html", "-")
-    assert page.stdout.lower().startswith("<!doctype html>")
-    assert page.stdout.rstrip().endswith("</html>")
+def test_results_and_pages_on_standard_output(run: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    typed("evaluate", run, "--split", "valid", "--output", "-")
+    assert json.loads(capfd.readouterr().out)["protocol"]["split"] == "valid"
+    typed("explain", run, "é1", "père", "é2", "--html", "-")
+    page = capfd.readouterr().out
+    assert page.lower().startswith("<!doctype html>")
+    assert page.rstrip().endswith("</html>")
     assert not Path("-").exists()
+
+
+def test_options_for_reading_reach_the_reader(write: Write, run: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = write("g.tsv", "# people\nanna \tpère\tben\nben\tpère\tcleo\n")
+    with pytest.raises(DataError, match="line 1: '# people' is no triple. It looks like a comment"):
+        typed("datasets", "info", path)
+    typed("datasets", "info", path, "--comment", "#", "--strip", "--json")
+    assert json.loads(capfd.readouterr().out)["entities"] == 3
+    question = ("predict", run, "--head", "anna", "--relation", "père", "--graph", path)
+    with pytest.raises(DataError, match="looks like a comment"):
+        typed(*question)
+    typed(*question, "--comment", "#", "--strip")
+    answered = capfd.readouterr()
+    assert "cleo" in answered.out
+    assert "note: g.tsv: spaces around 'anna ' stripped" in answered.err
+
+
+def test_json_is_escaped_where_it_cannot_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, full = (io.TextIOWrapper(io.BytesIO(), encoding=name, errors="replace") for name in ("ascii", "utf-8"))
+    for stream, expected in ((plain, b'"\\u00e9"\n'), (full, '"é"\n'.encode())):
+        monkeypatch.setattr(sys, "stdout", stream)
+        print_json("é")
+        stream.flush()
+        assert stream.buffer.getvalue() == expected  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("both", [False, True])
@@ -85,35 +119,15 @@ def test_a_full_disk_behind_standard_output_is_a_sentence() -> None:
     assert (done.returncode, done.stderr) == (1, "Error: Standard output cannot be written: No space left on device.\n")
 
 
-def test_an_ascii_terminal_gets_replacements(run: Path) -> None:
+@pytest.mark.parametrize(("head", "code"), [("é1", 0), ("ü", 1)])
+def test_an_ascii_terminal_gets_replacements(run: Path, head: str, code: int) -> None:
     plain = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
-
-    def shown(*arguments: str) -> str:
-        command = [*COMMAND, "predict", str(run), "--head", "é1", "--relation", "père", *arguments]
-        done = subprocess.run(command, capture_output=True, check=False, env=plain)
-        assert done.returncode == 0, done.stderr
-        assert b"Traceback" not in done.stderr
-        return done.stdout.decode("ascii")
-
-    assert "?1" in shown("--top", "2")
-    assert json.loads(shown("--top", "2", "--json"))[0]["head"] == "é1"
-    wrong = subprocess.run([*COMMAND, "predict", str(run), "--head", "ü"], capture_output=True, check=False, env=plain)
-    assert (wrong.returncode, wrong.stderr[:6]) == (1, b"Error:")
-
-
-def test_options_for_reading_reach_the_reader(write: Write, run: Path) -> None:
-    path = write("g.tsv", "# people\nanna \tpère\tben\nben\tpère\tcleo\n")
-    refused = kgcf("datasets", "info", path)
-    assert refused.returncode == 1
-    assert "line 1: '# people' is no triple. It looks like a comment" in " ".join(refused.stderr.split())
-    done = kgcf("datasets", "info", path, "--comment", "#", "--strip", "--json")
-    assert json.loads(done.stdout)["entities"] == 3
-    question = ("predict", run, "--head", "anna", "--relation", "père", "--graph", path)
-    assert kgcf(*question).returncode == 1
-    answered = kgcf(*question, "--comment", "#", "--strip")
-    assert answered.returncode == 0, answered.stderr
-    assert "cleo" in answered.stdout
-    assert "note: g.tsv: spaces around 'anna ' stripped" in answered.stderr
+    command = [*COMMAND, "predict", str(run), "--head", head, "--relation", "père", "--top", "2"]
+    done = subprocess.run(command, capture_output=True, check=False, env=plain)
+    assert done.returncode == code, done.stderr
+    assert b"Traceback" not in done.stderr
+    expected = done.stdout if code == 0 else done.stderr
+    assert ("?1" if code == 0 else "Error: There is no entity called '?'") in expected.decode("ascii")
 
 
 def begun(process: subprocess.Popen[str]) -> bool:
@@ -123,7 +137,7 @@ def begun(process: subprocess.Popen[str]) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to see when Python has started")
-@pytest.mark.parametrize("moment", [0.15, 0.4, 0.8, 1.4, 2.5])
+@pytest.mark.parametrize("moment", [0.1, 1.0, 2.5])
 def test_interrupts_are_quiet_at_every_moment(moment: float, tmp_path: Path) -> None:
     command = [*COMMAND, "counterfactuals", "world", "--no-cache", "--json"]
     started = time.monotonic()
