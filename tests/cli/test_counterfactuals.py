@@ -10,7 +10,9 @@ import typer
 from typer.testing import CliRunner
 
 from kgcf.cli.counterfactuals import counterfactuals
+from kgcf.data.source import read
 from kgcf.errors import KgcfError, SettingsError, UnknownNameError
+from kgcf.training.batches import choose_removal
 
 app = typer.Typer()
 app.command()(counterfactuals)
@@ -93,6 +95,13 @@ def test_treatments_and_leave_one_out_are_passed_on(write: Write) -> None:
         assert shown["leave_one_out"] is (switch == "--leave-one-out")
         share = "train_left_out" if shown["leave_one_out"] else "train"
         assert shown["matches"]["treated"] == pytest.approx(shown["shares"][share])
+    removed = {rule: json.loads(run(file, "--json", "--pairs", "2", "--remove", rule)) for rule in ("triple", "pair")}
+    for rule, shown in removed.items():
+        assert shown["remove"] == rule
+        assert shown["matches"]["treated"] == pytest.approx(shown["shares"]["train_left_out"])
+    data = read(file)
+    by_data = choose_removal(data.graph, data.valid.queries)
+    assert json.loads(run(file, "--json", "--pairs", "2"))["remove"] == by_data
     nobody = json.loads(run(file, "--treatment", "core_component", "--k", "7", "--json", "--pairs", "2"))
     assert nobody["matches"]["matched"] == 0
 
@@ -102,6 +111,7 @@ def test_treatments_and_leave_one_out_are_passed_on(write: Write) -> None:
     [
         (["--candidates", "some"], UnknownNameError, "Choices: observed, all"),
         (["--treatment", "core_nmber"], UnknownNameError, "core_number"),
+        (["--remove", "everything"], UnknownNameError, "triple"),
         (["--psi", "loud"], UnknownNameError, "frequency"),
         (["--k", "3"], SettingsError, "belongs to the treatment 'core_component'"),
         (["--treatment", "file"], SettingsError, "needs 'path'"),

@@ -12,6 +12,7 @@ from rich.console import Console
 from kgcf.cache import Cache
 from kgcf.counterfactual import CausalStage, Diagnostics, describe, diagnose, match_pairs, treatment_shares
 from kgcf.counterfactual.diagnostics import QUANTILES, summarise
+from kgcf.counterfactual.effects import estimate_effects
 from kgcf.counterfactual.plots import plot_diagnostics
 from kgcf.counterfactual.report import diagnostics_tables
 from kgcf.counterfactual.sentences import example_rows, row_json
@@ -43,6 +44,19 @@ def diagnosed(data: Dataset) -> Diagnostics:
     treatment, space = assign_treatment(data.graph), embed_entities(data.graph, SPACE, threads=1)
     table = match_pairs(data.graph.triples, data.graph, space, treatment, threads=1)
     return diagnose(data, table, space, treatment, threads=1)
+
+
+def test_effects_and_shares_follow_the_rule_of_the_table() -> None:
+    triples = random_data().graph.triples
+    data = dataset(np.concatenate([triples, triples[:60, ::-1]]) % [32, 3, 32], np.zeros((0, 3), int), 32, 3)
+    treatment, space = assign_treatment(data.graph), embed_entities(data.graph, SPACE, threads=1)
+    table = match_pairs(data.graph.triples, data.graph, space, treatment, threads=1, remove="pair")
+    found = diagnose(data, table, space, treatment, threads=1)
+    assert found.remove == found.to_json()["remove"] == "pair"
+    assert found.effects == estimate_effects(data.graph, space, treatment, threads=1, remove="pair").overall
+    assert found.effects != estimate_effects(data.graph, space, treatment, threads=1).overall
+    assert found.shares.train_left_out == found.matches.treated == pytest.approx(table.factual_treatments.mean())
+    assert found.shares.train_left_out != treatment_shares(data, treatment).train_left_out
 
 
 def test_the_leak_shows() -> None:
@@ -166,6 +180,10 @@ def test_the_stage_keeps_what_it_computed(tmp_path: Path) -> None:
     stage.space(data.graph, SPACE.model_copy(update={"seed": 1}))
     stage.space(random_data(1).graph, SPACE)
     assert len(list(tmp_path.iterdir())) == 6
-    assert stage.table(space, treatment, "observed", True, "pair").remove == "pair"
+    pair = stage.table(space, treatment, "observed", True, "pair")
+    fresh = match_pairs(data.graph.triples, data.graph, space, treatment, threads=1, remove="pair")
+    assert pair.remove == fresh.remove == "pair"
+    assert (pair.substitutes == fresh.substitutes).all()
+    assert (pair.substitutes != table.substitutes).any()
     assert len(list(tmp_path.iterdir())) == 7
     assert not notices

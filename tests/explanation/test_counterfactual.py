@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from kgcf.embedding import EntitySpace, SpaceSettings
 from kgcf.evaluation.curves import sigmoid
 from kgcf.explanation.case import open_case
 from kgcf.explanation.counterfactual import Matching, find_edge_treatments, find_evidence
+from kgcf.explanation.explainer import Explainer
 from kgcf.prediction.observed import ObservedGraph
 from kgcf.treatment import TreatmentSettings, assign_treatment
 from tests.propagation.random_graphs import random_graph
@@ -100,6 +103,32 @@ def test_louvain_with_hidden_pairs_leans_on_the_communities_as_fitted(candidates
             checked += 1
     assert checked > 10
     assert refitted > 0
+
+
+def test_substitutes_have_the_treatment_that_the_rule_gives_them() -> None:
+    """Where pairs are hidden in training, a substitute's treatment is taken without any link of its own ends."""
+    differing = 0
+    for seed in range(3):
+        graph = random_graph(seed, entity_count=8, triple_count=30)
+        observed, space = observe(graph), a_space(graph)
+        matching = Explainer(observed, "pair", partial(a_space, graph))._matching
+        unknown = [[h, 0, t] for h in range(8) for t in range(8) if not graph.contains([[h, 0, t]])[0]]
+        for h, r, t in [*graph.triples[:12].tolist(), *unknown[:12]]:
+            case = open_case(observed, h, r, t, "pair")
+            found = find_evidence(case, matching)
+            other = find_evidence(case, Matching(space, "observed"))
+            differing += found.substitute != other.substitute
+            if found.substitute is None:
+                continue
+            a, b = found.substitute.head, found.substitute.tail
+            hidden = (
+                [{a, b}, {h, t}] if len(case.hidden.triples) > 1 else [{a, b}]
+            )  # further links of the case are gone
+            gone = [row for row in graph.triples.tolist() if {row[0], row[2]} in hidden]
+            rebuilt = assign_treatment(graph.without(gone), TreatmentSettings())
+            assert rebuilt.treated_triples([[a, r, b]])[0] == found.counterfactual_treatment
+            assert found.factual_treatment != found.counterfactual_treatment
+    assert differing > 0
 
 
 def test_a_question_for_the_head_has_the_same_substitute() -> None:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import Remove
+from kgcf.data.hidden import Remove, hide_by_rule
 from kgcf.model import KGCF
 from kgcf.propagation.plan import Planner
 from kgcf.propagation.reference import DenseEdges, propagate_densely, score_densely
@@ -230,6 +230,17 @@ def test_the_discrepancy_compares_positives_with_their_substitutes() -> None:
     assert apart.terms["discrepancy"] == pytest.approx(float(expected.detach()))
     assert apart.queries == 1
     assert pick_pairs(batch, None, 4, "triple") is None
+
+
+@pytest.mark.parametrize("remove", ["triple", "pair"])
+def test_positives_and_substitutes_hide_what_the_rule_says(remove: Remove) -> None:
+    graph = family(np.random.default_rng(5), people=12)
+    pairs = pick_pairs(make(graph, remove=remove), substitutes(graph), "all", remove)
+    assert pairs is not None
+    rule = hide_by_rule(graph, pairs.heads, pairs.relations, pairs.candidates, remove)
+    assert pairs.hidden.offsets.tolist() == rule.offsets.tolist()
+    assert pairs.hidden.triples.tolist() == rule.triples.tolist()
+    assert (np.diff(rule.offsets) > 1).any() == (remove == "pair")
 
 
 def test_unreached_answers_are_left_out_and_counted() -> None:
