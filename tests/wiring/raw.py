@@ -72,7 +72,7 @@ class Oracle:
         self._answers: dict[tuple[str, str, bool], dict[str, Opinion]] = {}
 
     def answers(self, given: str, relation: str, asked: str = "tail") -> dict[str, Opinion]:
-        """What the model thinks of every entity as the tail of (given, relation, ?), or as head where it is asked for."""
+        """What the model thinks of every entity as the tail of (given, relation, ?), or as its head if asked."""
         key = given, relation, asked == "tail"
         if key not in self._answers:
             number = self._relations.id(relation) + (0 if asked == "tail" else len(self._relations))
