@@ -1,0 +1,146 @@
+"""Answers of a run against its model asked directly on graphs built from the raw files."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tests.wiring.conftest import Town
+from tests.wiring.raw import CLOSE, Oracle, Triple
+
+
+def unknown_to_train(town: Town) -> list[Triple]:
+    """Truths that only valid and test have, about entities that train knows."""
+    seen = {end for h, _, t in town.raw.train for end in (h, t)}
+    return [(h, r, t) for h, r, t in [*town.raw.valid, *town.raw.test] if h in seen and t in seen]
+
+
+@pytest.mark.parametrize("observed", ["all", "train"])
+@pytest.mark.parametrize("asked", ["tail", "head"])
+def test_predictions_see_what_was_asked_to_be_observed(town: Town, observed: str, asked: str) -> None:
+    oracle, seen = (
+        (town.everything, town.raw.all) if observed == "all" else (town.train, {*town.raw.train})
+    )  # fmt: skip
+    assert observed in ("all", "train")
+    for h, r, t in unknown_to_train(town)[:6]:
+        given = h if asked == "tail" else t
+        question = {"head": h} if asked == "tail" else {"tail": t}
+        answers = town.run.predict(**question, relation=r, top=99, show_known=True, observed=observed)  # type: ignore[arg-type]
+        opinions = oracle.answers(given, r, asked)
+        assert len(answers) == len(town.raw.entities)
+        for answer in answers:
+            other = answer.tail if asked == "tail" else answer.head
+            assert (answer.head if asked == "tail" else answer.tail) == given
+            triple = (given, r, other) if asked == "tail" else (other, r, given)
+            assert answer.known == (triple in seen)
+            reached, logit = opinions[other]
+            assert answer.reached == reached
+            assert answer.logit == pytest.approx(logit, abs=CLOSE)
+        places = [(not answer.reached, -answer.logit) for answer in answers]
+        assert all(first <= (second[0], second[1] + CLOSE) for first, second in pairwise(places))
+
+
+def test_known_answers_are_left_out_unless_shown(town: Town) -> None:
+    h, r, t = unknown_to_train(town)[0]
+    assert t not in {a.tail for a in town.run.predict(h, r, top=99)}
+    assert t in {a.tail for a in town.run.predict(h, r, top=99, observed="train")}
+    shown = {a.tail: a for a in town.run.predict(h, r, top=99, show_known=True)}
+    assert shown[t].known
+    new = [a.rank for a in shown.values() if not a.known]
+    assert new[0] == 1
+    assert len(town.run.predict(h, r, top=3)) == 3
+    assert len(town.run.predict(h, r)) == 10
+
+
+def test_only_candidates_answer(town: Town) -> None:
+    h, r, _ = unknown_to_train(town)[0]
+    found = town.run.predict(h, r, candidates=["e1", "e2", "lone 1"], show_known=True)
+    assert {a.tail for a in found} == {"e1", "e2", "lone 1"}
+
+
+def test_relations_between_two_entities(town: Town) -> None:
+    h, _, t = unknown_to_train(town)[0]
+    for observed, oracle, seen in (
+        ("all", town.everything, town.raw.all),
+        ("train", town.train, {*town.raw.train}),
+    ):
+        found = town.run.predict(head=h, tail=t, show_known=True, observed=observed)  # type: ignore[arg-type]
+        assert sorted(a.relation for a in found) == town.raw.relations
+        for answer in found:
+            reached, logit = oracle.answers(h, answer.relation)[t]
+            assert (answer.reached, answer.known) == (reached, (h, answer.relation, t) in seen)
+            assert answer.logit == pytest.approx(logit, abs=CLOSE)
+        assert [a.logit for a in found] == sorted((a.logit for a in found), reverse=True)
+
+
+def test_a_scored_triple_is_hidden_from_its_own_question(town: Town) -> None:
+    """Every triple is scored as on a graph without it, whether the graph has it or not."""
+    asked = [*town.raw.train[:70:7], *unknown_to_train(town)[:4], ("e1", "friend", "e30")]
+    for observed, rows in (("all", town.raw.all), ("train", {*town.raw.train})):
+        scores = town.run.score(asked, observed=observed)  # type: ignore[arg-type]
+        plain = Oracle(town.run, rows)
+        moved = 0
+        for triple, score in zip(asked, scores, strict=True):
+            h, r, t = triple
+            own = Oracle(town.run, [row for row in rows if row != triple]).answers(h, r)[t][1]
+            assert score == pytest.approx(own, abs=CLOSE)
+            moved += abs(plain.answers(h, r)[t][1] - own) > 10 * CLOSE
+        assert moved > 4  # so that the test can tell
+
+
+def test_many_triples_are_scored_as_one_by_one(town: Town) -> None:
+    rows = (town.raw.train * 3)[:150]
+    together = town.run.score(rows)
+    assert together == pytest.approx([town.run.score([row])[0] for row in rows], abs=CLOSE)
+
+
+@pytest.mark.parametrize("every_entity", [False, True])
+@pytest.mark.parametrize("observed", ["all", "train"])
+def test_completion_proposes_every_reached_new_triple_and_no_other(
+    town: Town, every_entity: bool, observed: str
+) -> None:
+    oracle, seen = (town.everything, town.raw.all) if observed == "all" else (town.train, {*town.raw.train})
+    asked = ["friend", "grandparent"]
+    wanted: dict[Triple, float] = {}
+    unreached = 0
+    for relation in asked:
+        heads = {h for h, r, _ in seen if r == relation or every_entity} | (
+            {*town.raw.entities} if every_entity else set()
+        )
+        tails = {t for _, r, t in seen if r == relation} if not every_entity else {*town.raw.entities}
+        for h in heads:
+            for t in tails - {h}:
+                reached, logit = oracle.answers(h, relation)[t]
+                unreached += not reached
+                if reached and (h, relation, t) not in seen:
+                    wanted[h, relation, t] = logit
+    found = town.run.complete(asked, top=10_000, every_entity=every_entity, observed=observed)  # type: ignore[arg-type]
+    assert {(a.head, a.relation, a.tail) for a in found} == set(wanted)
+    assert len(found) == len(wanted)
+    assert unreached > 0
+    assert all(a.reached and not a.known for a in found)
+    assert [a.logit for a in found] == pytest.approx([wanted[a.head, a.relation, a.tail] for a in found], abs=CLOSE)
+    assert [a.rank for a in found] == list(range(1, len(found) + 1))
+    best = town.run.complete(asked, top=7, every_entity=every_entity, observed=observed)  # type: ignore[arg-type]
+    assert [(a.head, a.relation, a.tail) for a in best] == [(a.head, a.relation, a.tail) for a in found[:7]]
+
+
+def test_completion_asks_all_relations_and_reports_progress(town: Town) -> None:
+    done: list[int] = []
+    found = town.run.complete(top=10_000, advance=done.append)
+    assert {a.relation for a in found} == {*town.raw.relations}
+    assert sum(done) == len({(h, r) for h, r, _ in town.raw.all})
+
+
+def test_a_new_graph_is_all_that_is_seen(town: Town) -> None:
+    rows = [("anna", "parent", "ben"), ("ben", "parent", "cleo"), ("cleo", "friend", "dora")]
+    found = town.run.predict("anna", "grandparent", graph=rows, top=99, show_known=True)
+    assert sorted(a.tail for a in found) == ["anna", "ben", "cleo", "dora"]
+    reached = {a.tail for a in found if a.reached}
+    assert reached == {"anna", "ben", "cleo"} or reached == {"ben", "cleo"}  # two layers do not reach dora
+    known = town.run.predict("anna", "parent", graph=rows, top=99, show_known=True)
+    assert {a.tail for a in known if a.known} == {"ben"}
+    proposed = town.run.complete(["parent"], graph=rows, every_entity=True)
+    assert {end for a in proposed for end in (a.head, a.tail)} <= {"anna", "ben", "cleo", "dora"}
+    scores = town.run.score(rows, graph=rows)
+    assert np.isfinite(scores).all()
