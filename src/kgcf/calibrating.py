@@ -202,7 +202,7 @@ def describe(data: Dataset, limit: int | None, seed: int) -> dict[str, Any]:
             else f"at most {limit} of all (entities seen as heads of a relation), half with a fact held back",
             "links": f"reached, new, tail seen; the {BEST} best, the true ones and {OTHERS} others of each question",
             "weights": "each link stands for those that were not looked at",
-            "chosen": f"the prior of the relations' intercepts, by log loss in {FOLDS}-fold cross-validation",
+            "chosen": f"the spread of the relations' intercepts, by log loss in {FOLDS}-fold cross-validation",
         },
         **provenance(),
     }

@@ -12,11 +12,11 @@ from kgcf.errors import StorageError
 from kgcf.evaluation.calibration import FOLDS, LEAST_ANSWERS
 from kgcf.evaluation.curves import Floats
 from kgcf.evaluation.link_curves import (
-    STRENGTHS,
+    SPREADS,
     LinkCurve,
     Proposals,
     add_up,
-    cross_validate_strengths,
+    cross_validate_spreads,
     fit_link_curve,
     flat_curve,
 )
@@ -38,8 +38,8 @@ class CompletionCalibration:
     scope: Scope
     reason: str  # a sentence: how it was fitted, or why it could not be
     curve: LinkCurve | None = None  # None: the plain sigmoid
-    facts: Mapping[str, float] = field(default_factory=dict)  # questions, proposals, true ones, rate, strength
-    cross_validation: Mapping[str, float] = field(default_factory=dict)  # log loss by strength of the intercepts' prior
+    facts: Mapping[str, float] = field(default_factory=dict)  # questions, proposals, true ones, rate, spread
+    cross_validation: Mapping[str, float] = field(default_factory=dict)  # log loss by spread of the intercepts
 
     @property
     def method(self) -> Literal["completion", "sigmoid"]:
@@ -125,19 +125,19 @@ def fit_completion(proposals: Proposals, scope: Scope, seed: int = 0) -> Complet
         true = f"{proposals.true_count:,} of {len(proposals):,} proposals on validation are facts held back"
         reason = f"{true}, and logits do not tell which: one probability for all."
         return CompletionCalibration(scope, reason, flat_curve(proposals), facts)
-    scores = cross_validate_strengths(cells)
-    best = min(STRENGTHS, key=lambda strength: scores[strength])
-    named = {f"{strength:g}": score for strength, score in scores.items()}
+    scores = cross_validate_spreads(cells)
+    best = min(SPREADS, key=lambda spread: scores[spread])
+    named = {f"{spread:g}": score for spread, score in scores.items()}
     curve = fit_link_curve(cells, best)
-    return CompletionCalibration(scope, _reason(best, scores, questions), curve, {**facts, "strength": best}, named)
+    return CompletionCalibration(scope, _reason(best, scores, questions), curve, {**facts, "spread": best}, named)
 
 
 def _reason(best: float, scores: Mapping[float, float], questions: int) -> str:
     """How much relations differ, and how that was found out."""
     compared = f"{FOLDS}-fold cross-validation over {questions:,} questions"
-    if np.isinf(best):
+    if not best:
         return f"One curve for all relations has the lowest log loss in {compared}: {scores[best]:.5f}."
     return (
-        f"An intercept by relation, with a prior of {best:g} truths, has the lowest log loss in {compared}: "
-        f"{scores[best]:.5f} against {scores[np.inf]:.5f} with one curve for all."
+        f"An intercept by relation, with a spread of {best:g}, has the lowest log loss in {compared}: "
+        f"{scores[best]:.5f} against {scores[0.0]:.5f} with one curve for all."
     )

@@ -3,9 +3,9 @@
     log-odds(link is true) = curve(logit) + intercept[group]
 
 The curve is made of straight pieces that rise, and is flat where fewer than `LEAST_CASES` proposals lie beyond. A
-group is a relation (and, where entities never seen on a side may stand there, whether they were). Its intercept b
-pays strength · (e^b − b − 1): as if every group had brought `strength` truths where the curve expects as many. So
-a handful of cases moves it little, upwards least; how strong that is, cross-validation over questions decides.
+group is a relation (and, where entities never seen on a side may stand there, whether they were). Intercepts are
+drawn to 0, as from a normal distribution around it: a handful of cases moves one little, and a group without cases
+is like the whole. How far relations may spread, cross-validation over questions decides.
 """
 
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from scipy.special import expit
 from kgcf.evaluation.curves import Floats, between_knots
 
 LEAST_CASES = 25
-STRENGTHS = (np.inf, 64.0, 16.0, 4.0, 1.0, 0.25)  # the first wins a tie: no intercepts at all
+SPREADS = (0.0, 0.25, 0.5, 1.0, 2.0)  # standard deviations of intercepts; the first wins a tie: none at all
 _BENDING = 10.0  # what a change of slope between two pieces costs, in truths
 _FARTHEST = 12.0  # an intercept
 _CELLS = 128  # logits are grouped before fitting, finer where they are high
@@ -86,7 +86,7 @@ class Cells:
 def add_up(proposals: Proposals, folds: int, generator: np.random.Generator) -> Cells | None:
     """Cells with questions dealt into folds; None where no curve can rise: one logit, or labels all the same.
 
-    Weights are scaled so that a true proposal counts once on average: a prior in truths means what it says.
+    Weights are scaled so that a true proposal counts once on average: priors stand against cases, as many as there are.
     """
     knots = _knots(proposals)
     if knots is None:
@@ -104,20 +104,20 @@ def add_up(proposals: Proposals, folds: int, generator: np.random.Generator) -> 
     return Cells(knots, groups, names % folds, parts, true, np.maximum(total - true, 0), proposals.group_count)
 
 
-def fit_link_curve(cells: Cells, strength: float) -> LinkCurve:
-    """The curve and intercepts of least penalised cross-entropy; an infinite strength means no intercepts."""
-    pieces, given = cells.parts.shape[1], bool(np.isfinite(strength))
+def fit_link_curve(cells: Cells, spread: float) -> LinkCurve:
+    """The curve and intercepts of least penalised cross-entropy; without spread no intercepts."""
+    pieces, given = cells.parts.shape[1], spread > 0
     odds = (cells.true.sum() + 0.5) / (cells.false.sum() + 0.5)
     start = np.concatenate([[np.log(odds)], np.full(pieces, 0.1), np.zeros(cells.group_count if given else 0)])
     bounds = [(None, None)] + [(0.0, None)] * pieces + [(-_FARTHEST, _FARTHEST)] * (len(start) - 1 - pieces)
     options = {"ftol": 1e-12, "gtol": 1e-7, "maxiter": 1000, "maxfun": 5000}
-    found = minimize(_loss, start, (cells, strength), "L-BFGS-B", jac=True, bounds=bounds, options=options).x
+    found = minimize(_loss, start, (cells, spread), "L-BFGS-B", jac=True, bounds=bounds, options=options).x
     heights = found[0] + np.concatenate([[0.0], np.cumsum(found[1 : 1 + pieces] * _lengths(cells.knots))])
     learned = found[1 + pieces :] if given else np.zeros(cells.group_count)
     return LinkCurve(tuple(cells.knots.tolist()), tuple(heights.tolist()), tuple(learned.tolist()))
 
 
-def _loss(theta: Floats, cells: Cells, strength: float) -> tuple[float, Floats]:
+def _loss(theta: Floats, cells: Cells, spread: float) -> tuple[float, Floats]:
     """Cross-entropy, what bends cost and what intercepts cost, with its gradient."""
     pieces = cells.parts.shape[1]
     slopes, intercepts = theta[1 : 1 + pieces], theta[1 + pieces :]
@@ -133,26 +133,25 @@ def _loss(theta: Floats, cells: Cells, strength: float) -> tuple[float, Floats]:
     gradient = np.concatenate([[error.sum()], steeper])
     if not len(intercepts):
         return total, gradient
-    grown = np.exp(intercepts)
-    total += strength * float((grown - intercepts - 1).sum())
-    pulled = np.bincount(cells.groups, error, minlength=cells.group_count) + strength * (grown - 1)
+    total += float(np.square(intercepts / spread).sum()) / 2
+    pulled = np.bincount(cells.groups, error, minlength=cells.group_count) + intercepts / spread**2
     return total, np.concatenate([gradient, pulled])
 
 
-def cross_validate_strengths(cells: Cells) -> dict[float, float]:
-    """Log loss of a proposal by strength, each fold of questions said by a fit on the others."""
+def cross_validate_spreads(cells: Cells) -> dict[float, float]:
+    """Log loss of a proposal by spread, each fold of questions said by a fit on the others."""
     total = float(cells.true.sum() + cells.false.sum())
     scores = {}
-    for strength in STRENGTHS:
+    for spread in SPREADS:
         lost = 0.0
         for k in np.unique(cells.folds):
             inside = cells.where(cells.folds == k)
-            curve = fit_link_curve(cells.where(cells.folds != k), strength)
+            curve = fit_link_curve(cells.where(cells.folds != k), spread)
             steps = np.diff(curve.log_odds) / _lengths(cells.knots)
             shared = curve.log_odds[0] + np.einsum("cp,p->c", inside.parts, steps)
             z = shared + np.array(curve.intercepts)[inside.groups]
             lost += float((inside.true * np.logaddexp(0, -z) + inside.false * np.logaddexp(0, z)).sum())
-        scores[strength] = lost / total
+        scores[spread] = lost / total
     return scores
 
 

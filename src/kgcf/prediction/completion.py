@@ -95,6 +95,15 @@ def new_links(
     return np.flatnonzero(possible)
 
 
+@dataclass(frozen=True, eq=False)
+class RankedLinks:
+    """The most likely new triples, best first; A of them."""
+
+    triples: NDArray[np.int64] = field(repr=False)  # [A, 3]
+    logits: NDArray[np.float64] = field(repr=False)  # [A]
+    probabilities: NDArray[np.float64] = field(repr=False)  # [A]
+
+
 def complete(
     observed: ObservedGraph,
     task: CompletionTask,
@@ -103,13 +112,34 @@ def complete(
     advance: Advance = silent,
     calibration: CompletionCalibration | None = None,
 ) -> list[Answer]:
-    """The `top` most likely triples that the observed graph does not have, by probability and then by logit.
+    """The `top` most likely triples that the observed graph does not have, with names.
 
-    Without a calibration the probability is the sigmoid of the logit. Memory holds `top` answers and one chunk
-    of scores, whatever the size of the graph.
+    Without a calibration the probability is the sigmoid of the logit.
+    """
+    said = calibration or uncalibrated("all" if task.every_entity else "seen")
+    links = rank_links(observed, task, said, top, min_probability, advance)
+    everyone = np.ones(len(links.logits), dtype=bool)
+    found = Found(links.triples, np.arange(1, len(everyone) + 1), links.logits, ~everyone, everyone)
+    given = UNCALIBRATED.given if said.curve is None else GIVEN
+    return [
+        replace(answer, probability=probability, probability_from=said.method, probability_given=given)
+        for answer, probability in zip(name_answers(observed, found), links.probabilities.tolist(), strict=True)
+    ]
+
+
+def rank_links(
+    observed: ObservedGraph,
+    task: CompletionTask,
+    said: CompletionCalibration,
+    top: int,
+    min_probability: float = 0.0,
+    advance: Advance = silent,
+) -> RankedLinks:
+    """The `top` new triples by probability, then by logit; those below `min_probability` are cut off.
+
+    Memory holds `top` links and one chunk of scores, whatever the size of the graph.
     """
     scope: Scope = "all" if task.every_entity else "seen"
-    said = calibration or uncalibrated(scope)
     if said.scope != scope:
         raise SettingsError(f"This calibration is for candidates '{said.scope}', and '{scope}' are asked about.")
     best: list[_Link] = []  # a heap: the worst on top
@@ -124,7 +154,9 @@ def complete(
                 elif found > best[0]:
                     heapq.heapreplace(best, found)
             advance(len(part))
-    return _answers(observed, sorted(best, reverse=True), said)
+    ranked = sorted(best, reverse=True)
+    triples = -np.array([row[2:] for row in ranked], dtype=np.int64).reshape(-1, 3)
+    return RankedLinks(triples, np.array([row[1] for row in ranked]), np.array([row[0] for row in ranked]))
 
 
 _Link = tuple[float, float, int, int, int]  # probability, logit, −head, −relation, −tail
@@ -153,16 +185,3 @@ def _promising(
         for place in enough.tolist():
             tail = int(tails[place])
             yield float(likely[place]), float(row[tail]), -head, -relation, -tail
-
-
-def _answers(observed: ObservedGraph, ranked: list[_Link], said: CompletionCalibration) -> list[Answer]:
-    """The ranked triples with their names, and the probability that they were ranked by."""
-    triples = -np.array([row[2:] for row in ranked], dtype=np.int64).reshape(-1, 3)
-    logits = np.array([row[1] for row in ranked])
-    everyone = np.ones(len(ranked), dtype=bool)
-    found = Found(triples, np.arange(1, len(ranked) + 1), logits, ~everyone, everyone)
-    given = UNCALIBRATED.given if said.curve is None else GIVEN
-    return [
-        replace(answer, probability=row[0], probability_from=said.method, probability_given=given)
-        for answer, row in zip(name_answers(observed, found), ranked, strict=True)
-    ]
