@@ -118,9 +118,9 @@ def train(world: World) -> None:
     """Three gradients of batches of 32 with random substitutes, all of which L_disc compares."""
     graph, generator = world.graph, np.random.default_rng(0)
     heads, tails = generator.integers(0, graph.entity_count, (2, len(graph)))
-    flipped = np.ones(len(graph), dtype=bool)
+    every = np.ones(len(graph), dtype=bool)
     objective = world.settings.objective.model_copy(update={"disc_pairs": "all"})
-    found = Substitutes(graph, heads, tails, flipped, generator.random(len(graph)) < 0.5)
+    found = Substitutes(graph, heads, tails, every, every, generator.random(len(graph)) < 0.5)
     memory = world.settings.training.memory_gb * 1e9
     treated = world.treatment.treated
     computer = GradientComputer(

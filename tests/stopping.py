@@ -133,7 +133,7 @@ def watch_lines(moments: Moments, names: Iterable[str] = WRITERS) -> None:
 
 def train(run: Path) -> None:
     """Begin the run, or go on with it, as the command line does."""
-    with Watcher(RunFolder(run), shown=True) as watcher:
+    with Watcher(shown=True) as watcher:
         around = Surroundings(watcher, watcher.say)
         if (run / "run.json").is_file():
             kgcf.resume(run, around)

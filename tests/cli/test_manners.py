@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from kgcf.cli import app
-from kgcf.cli.options import print_json
 from kgcf.data.source import read
 from kgcf.errors import DataError, SettingsError
 from kgcf.pipeline import fit
+from kgcf.screen import print_json
 from tests.training.tiny import TINY
 
 SMALL = (*TINY, "objective.negatives=4", "training.threads=1", "training.epochs=1")

@@ -22,7 +22,7 @@ Triple = tuple[str, str, str]
 def answers_about(triples: Sequence[Triple], names: dict[str, str] | None = None) -> list[Answer]:
     shown = names or {}
     return [
-        Answer(*t, *(shown.get(x, x) for x in t), rank, 0.5, 0.25, "platt", False, True, True, False)
+        Answer(*t, *(shown.get(x, x) for x in t), rank, 0.5, 0.25, "platt", "nothing", False, True, True, False)  # type: ignore[arg-type,call-arg]
         for rank, t in enumerate(triples, start=1)
     ]
 

@@ -201,7 +201,7 @@ def test_a_run_without_validation_says_why_it_has_sigmoids(tmp_path: Path) -> No
 
 
 def test_people_see_which_probability_it_is(trained: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    unseen = Answer("a", "r", "b", "a", "r", "b", 1, 0.5, 0.25, "isotonic", False, False, False, True)
+    unseen = Answer("a", "r", "b", "a", "r", "b", 1, 0.5, 0.25, "isotonic", "nothing", False, False, False, True)
     Console(width=120).print(answer_table([unseen]))
     text = capsys.readouterr().out
     assert "probability (isotonic)" in text

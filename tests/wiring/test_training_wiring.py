@@ -156,7 +156,7 @@ def test_a_head_query_has_its_substitute_turned(remove: Any) -> None:
     graph = dataset().graph
     ends = np.roll(graph.triples, 3, axis=0).astype(np.int64)
     matched = np.arange(len(graph)) % 3 > 0
-    found = Substitutes(graph, ends[:, 0], ends[:, 2], matched, matched)
+    found = Substitutes(graph, ends[:, 0], ends[:, 2], matched, matched, matched)
     batch = make_batch(graph, np.arange(20, 41), 5, remove, stream(0, 0, 0))
     pairs = pick_pairs(batch, found, "all", remove)
     assert pairs is not None
@@ -190,7 +190,7 @@ def test_one_process_gives_the_discrepancy_of_a_batch() -> None:
     graph = data.graph
     ends = np.roll(graph.triples, 3, axis=0).astype(np.int64)
     every = np.ones(len(graph), dtype=bool)
-    found = Substitutes(graph, ends[:, 0], ends[:, 2], every, every)
+    found = Substitutes(graph, ends[:, 0], ends[:, 2], every, every, every)
     treatment = assign_treatment(graph, TreatmentSettings())
     settings = TrainingSettings(epochs=1, batch_size=16, threads=1)
     gives: list[list[bool]] = []
