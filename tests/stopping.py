@@ -1,6 +1,6 @@
-"""Trainings that are stopped at the n-th moment, for every n: by a kill, by a full disk; run by tests in a process apart.
+"""Trainings that are stopped at the n-th moment, for every n: by a kill, by a full disk; tests run this as a process.
 
-`python -m tests.stopping WAY FOLDER` trains once to the end, counts the moments, and then forks a child for each, which
+`python -m tests.stopping WAY FOLDER N` trains once to the end, counts the moments, and forks a child for each, which
 is stopped there. What it leaves must go on to the same weights. The outcome is printed as JSON.
 """
 
@@ -100,10 +100,8 @@ def watch_writers(moments: Moments) -> None:
             result = usual(*values, **named)
             if half:
                 where = next(v for v in values if isinstance(v, str | Path))
-                size = os.stat(where).st_size
-                shortened = moments.at == moments.count + 1
-                if shortened:
-                    os.truncate(where, size // 2)
+                if moments.at == moments.count + 1:
+                    os.truncate(where, Path(where).stat().st_size // 2)
             moments.passed()
             return result
 
@@ -311,6 +309,12 @@ def mount_small(disk: Path, size: int) -> None:
         or library.mount(b"none", b"/", None, private, None)
         or library.mount(b"tmpfs", str(disk).encode(), b"tmpfs", 0, f"size={size}".encode())
     ):
+        sys.exit(77)
+
+
+def remount_read_only(disk: Path) -> None:
+    """Forbid writing on a disk that was mounted here."""
+    if ctypes.CDLL(None).mount(None, str(disk).encode(), None, 32 | 1, None):
         sys.exit(77)
 
 

@@ -130,10 +130,10 @@ def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> 
     assert resume(folder.path).folder.sealed("model.safetensors")
 
 
-def test_of_many_trainings_that_begin_at_once_one_succeeds(tmp_path: Path) -> None:
+def test_of_many_trainings_that_begin_at_once_one_succeeds(quick_folder: Path) -> None:
     data, settings = dataset(), configure(changes=SMALL)
     for attempt in range(30):
-        path = tmp_path / str(attempt)
+        path = quick_folder / str(attempt)
         start, children = os.pipe(), []
         for _ in range(4):
             child = os.fork()

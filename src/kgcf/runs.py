@@ -210,7 +210,9 @@ class RunFolder:
 
     def rewrite_log(self, history: Iterable[dict[str, float]]) -> None:
         """Let log.jsonl say what the checkpoint says: a kill may have cut its last line, or come before it."""
-        write_text(self.file("log.jsonl"), "".join(json.dumps(entry) + "\n" for entry in history))
+        path, wanted = self.file("log.jsonl"), "".join(json.dumps(entry) + "\n" for entry in history)
+        if not path.is_file() or path.read_bytes() != wanted.encode():
+            write_text(path, wanted)
 
 
 def _is_temporary(name: str) -> bool:
