@@ -1,7 +1,7 @@
-"""Trainings that are stopped at the n-th moment, for every n: by a kill, by a full disk; run by tests in a process apart.
+"""Trainings that are stopped at the n-th moment, for every n: by a kill, by a full disk; tests run this as a process.
 
-`python -m tests.stopping WAY FOLDER` trains once to the end, counts the moments, and then forks a child for each, which
-is stopped there. What it leaves must go on to the same weights. The outcome is printed as JSON.
+`python -m tests.stopping FOLDER WAY:N …` trains once to the end, counts the moments, and forks a child for every N-th,
+which is stopped there. What it leaves must go on to the same weights. The outcome is printed as JSON.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -45,6 +45,10 @@ KILLED, REFUSED, CRASHED = 137, 3, 4
 FULL = OSError(28, "No space left on device")
 WRITERS = ("storage", "locking", "runs", "run", "pipeline", "stages", "calibrating", "loop", "checkpoint", "interrupts")
 Act = Callable[[], None]
+
+
+class NotAllowedError(Exception):
+    """Disks cannot be mounted here."""
 
 
 @dataclass
@@ -100,10 +104,8 @@ def watch_writers(moments: Moments) -> None:
             result = usual(*values, **named)
             if half:
                 where = next(v for v in values if isinstance(v, str | Path))
-                size = os.stat(where).st_size
-                shortened = moments.at == moments.count + 1
-                if shortened:
-                    os.truncate(where, size // 2)
+                if moments.at == moments.count + 1:
+                    os.truncate(where, Path(where).stat().st_size // 2)
             moments.passed()
             return result
 
@@ -192,6 +194,8 @@ def stop_at(folder: Path, moment: str, outcome: Outcome, work: Callable[[Path], 
     if code == KILLED and log.exists() and outcome.tried % 2:
         os.truncate(log, max(log.stat().st_size - 9, 0))  # a kill may cut a line
     (folder / "filler").unlink(missing_ok=True)
+    for half in run.glob(".*.part"):
+        os.utime(half, (0, 0))  # somebody comes back the next day
     if problem := check(run, folder / "whole"):
         outcome.wrong[moment] = problem
     shutil.rmtree(run, ignore_errors=True)
@@ -287,10 +291,13 @@ def fill_at_calls(folder: Path, every: int) -> Outcome:
 
 
 def fill_disk(folder: Path, every: int) -> Outcome:
-    """A real disk of 1 MB, mounted for this process alone, with room for 0, 1, 2, … pages."""
+    """A real disk of 1 MB, mounted for this process alone, with room for 0, N, 2 N, … pages; none where forbidden."""
     size, page = 1 << 20, 4096
     disk = folder / "disk"
-    mount_small(disk, size)
+    try:
+        mount_small(disk, size)
+    except NotAllowedError:
+        return Outcome()
     (disk / "whole").symlink_to(folder / "whole")
     outcome = Outcome()
     for room in range(0, 60, every):
@@ -302,7 +309,7 @@ def fill_disk(folder: Path, every: int) -> Outcome:
 
 
 def mount_small(disk: Path, size: int) -> None:
-    """A tmpfs that only this process sees and that goes with it; exit code 77 where that is not allowed."""
+    """A tmpfs that only this process sees and that goes with it; mounting is for root."""
     disk.mkdir()
     library = ctypes.CDLL(None, use_errno=True)
     new_namespace, private = 0x00020000, (1 << 18) | (1 << 14)
@@ -311,7 +318,13 @@ def mount_small(disk: Path, size: int) -> None:
         or library.mount(b"none", b"/", None, private, None)
         or library.mount(b"tmpfs", str(disk).encode(), b"tmpfs", 0, f"size={size}".encode())
     ):
-        sys.exit(77)
+        raise NotAllowedError
+
+
+def remount_read_only(disk: Path) -> None:
+    """Forbid writing on a disk that was mounted here."""
+    if ctypes.CDLL(None).mount(None, str(disk).encode(), None, 32 | 1, None):
+        raise NotAllowedError
 
 
 WAYS: dict[str, Callable[[Path, int], Outcome]] = {
@@ -325,12 +338,18 @@ WAYS: dict[str, Callable[[Path, int], Outcome]] = {
 
 def main() -> None:
     """Train to the end once, so that everything is compiled and imported, then stop everywhere."""
-    way, folder, number = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    folder = Path(sys.argv[1])
     torch.set_num_threads(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     train(folder / "whole")
-    outcome = WAYS[way](folder, number)
-    print(json.dumps({"tried": outcome.tried, "stopped": outcome.stopped, "wrong": outcome.wrong}))
+    found = {}
+    for asked in sys.argv[2:]:
+        way, _, number = asked.partition(":")
+        place = folder / way
+        place.mkdir()
+        (place / "whole").symlink_to(folder / "whole")
+        found[way] = asdict(WAYS[way](place, int(number)))
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

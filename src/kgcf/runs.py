@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +33,7 @@ CREATED = (
     "splits.safetensors",
     "data.json",
 )  # what is known before training; run.json makes it a run, so it is written last and deleted first
+_LONG_AGO = 600.0  # seconds; nobody writes a file for so long
 _EVALUATED = ("results.json", "calibration.json", "reliability.png")
 _CHANGING = ("checkpoint.safetensors", "log.jsonl", *_EVALUATED)  # not part of what is checked when opening
 
@@ -95,10 +97,13 @@ class RunFolder:
                 self.file(name).unlink(missing_ok=True)
 
     def _tidy(self) -> None:
-        """Delete half-written files that a kill has left; those of an evaluation may be somebody's at this moment."""
+        """Delete half-written files that a kill has left; young ones of an evaluation may be somebody's right now."""
+        evaluated = tuple(f".{name}." for name in _EVALUATED)
         with writing(self.path):
             for entry in self.path.iterdir():
-                if _is_temporary(entry.name) and not entry.name.startswith(tuple(f".{n}." for n in _EVALUATED)):
+                if not _is_temporary(entry.name):
+                    continue
+                if not entry.name.startswith(evaluated) or time.time() - entry.stat().st_mtime > _LONG_AGO:
                     entry.unlink(missing_ok=True)
 
     def _write(self, data: Dataset, settings: Settings, preset: str) -> None:
@@ -222,7 +227,9 @@ class RunFolder:
 
     def rewrite_log(self, history: Iterable[dict[str, float]]) -> None:
         """Let log.jsonl say what the checkpoint says: a kill may have cut its last line, or come before it."""
-        write_text(self.file("log.jsonl"), "".join(json.dumps(entry) + "\n" for entry in history))
+        path, wanted = self.file("log.jsonl"), "".join(json.dumps(entry) + "\n" for entry in history)
+        if not path.is_file() or path.read_bytes() != wanted.encode():
+            write_text(path, wanted)
 
 
 def _is_temporary(name: str) -> bool:

@@ -24,7 +24,9 @@ from kgcf.data import registry
 from kgcf.data.manifest import Benchmark
 from kgcf.data.reading import Reading
 from kgcf.data.statistics import describe
+from kgcf.pictures import check_picture
 from kgcf.screen import Screen, cell, print_json
+from kgcf.storage import check_writable
 
 datasets_app = typer.Typer(help="List benchmark graphs, look into any graph, fetch files.", no_args_is_help=True)
 
@@ -65,6 +67,9 @@ def info_command(
     as_json: JsonOption = False,
 ) -> None:
     """Say what is in a graph: counts, degrees, hops, relation categories, unseen entities, leaks."""
+    if plot is not None:
+        check_picture(plot)
+        check_writable(plot)
     dataset = open_data(data, names, Reading(header, comment, strip), split_seed, allow_inverse_leak, quiet=as_json)
     facts = describe(dataset, np.random.default_rng(seed))
     if plot is not None:

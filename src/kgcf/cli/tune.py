@@ -1,8 +1,10 @@
 """`kgcf tune DATA`: search α, β and any other setting on validation; a stopped search goes on where it was."""
 
 import itertools
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ParamSpec
 
 import typer
 from rich.table import Table
@@ -24,7 +26,7 @@ from kgcf.config import benchmark_note, configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.reading import Reading
 from kgcf.devices import CPU
-from kgcf.errors import DataError, MissingExtraError, SettingsError
+from kgcf.errors import DataError, MissingExtraError, SettingsError, StorageError
 from kgcf.pipeline import fit
 from kgcf.screen import Screen, cell
 from kgcf.settling import settle
@@ -34,6 +36,33 @@ _WEIGHTS = ("0.001", "0.01", "0.1", "1.0")
 _DEFAULT_SPACE: dict[str, tuple[str, ...]] = {"objective.alpha": _WEIGHTS, "objective.beta": _WEIGHTS}
 
 
+P = ParamSpec("P")
+
+
+def _with_sentences(command: Callable[P, None]) -> Callable[P, None]:
+    """The command, with a sentence where its database cannot be read or written: sqlite has errors of its own."""
+
+    @wraps(command)
+    def told(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            from optuna.exceptions import StorageInternalError
+            from sqlalchemy.exc import SQLAlchemyError
+        except ImportError:  # the command says so
+            return command(*args, **kwargs)
+        try:
+            command(*args, **kwargs)
+        except (SQLAlchemyError, StorageInternalError) as error:
+            reason = getattr(error, "orig", None) or str(error).splitlines()[0]
+            place = Path(str(kwargs.get("output"))) / "study.db"
+            raise StorageError(
+                f"The search could not be kept in {place}: {reason}. Trials that were finished are in it; repeat the "
+                "command to go on, or choose another --output."
+            ) from error
+
+    return told
+
+
+@_with_sentences
 def tune_command(
     data: DataArgument,
     preset: Annotated[str, typer.Option(help="Where the search starts from.")] = "default",
