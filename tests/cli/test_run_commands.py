@@ -74,17 +74,3 @@ def test_complete_writes_a_file_and_estimates(run: Path, tmp_path: Path) -> None
     refused = kgcf("complete", run, "--output", tmp_path / "new.xlsx")
     assert refused.returncode == 1
     assert "must end in" in " ".join(refused.stderr.split())
-
-
-def test_tune_continues_and_never_looks_at_test(run: Path, tmp_path: Path) -> None:
-    data = run.parent / "tiny"
-    (data / "test.txt").rename(data / "kept.txt")
-    search = ["--output", str(tmp_path / "search"), "--search", "encoder.layers=1,2", *QUICK]
-    arguments: list[str] = ["tune", str(data), "--preset", "nbfnet", *search]
-    first = kgcf(*arguments, "--trials", "1")
-    assert first.returncode == 0, first.stderr
-    second = kgcf(*arguments, "--trials", "2")
-    (data / "kept.txt").rename(data / "test.txt")
-    assert second.returncode == 0, second.stderr
-    rows = [line.split() for line in second.stdout.splitlines() if line.strip()[:1].isdigit()]
-    assert sorted(row[1] for row in rows) == ["1", "2"]

@@ -1,11 +1,13 @@
 """`kgcf tune DATA`: search α, β and any other setting on validation; a stopped search goes on where it was."""
 
 import itertools
-from collections.abc import Callable
-from functools import wraps
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec
+from typing import Annotated
 
+import numpy as np
 import typer
 from rich.table import Table
 
@@ -21,48 +23,23 @@ from kgcf.cli.options import (
     open_data,
     say_notes,
 )
+from kgcf.cli.study import Space, Study, Trial, describe_search
 from kgcf.cli.train import SetOption
+from kgcf.cli.watch import Told
 from kgcf.config import benchmark_note, configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.reading import Reading
 from kgcf.devices import CPU
-from kgcf.errors import DataError, MissingExtraError, SettingsError, StorageError
-from kgcf.pipeline import fit
+from kgcf.errors import DataError, SettingsError
+from kgcf.pipeline import Surroundings, fit, resume
 from kgcf.screen import Screen, cell
 from kgcf.settling import settle
-from kgcf.storage import check_writable, make_folder
+from kgcf.training.loop import TrainingError
 
 _WEIGHTS = ("0.001", "0.01", "0.1", "1.0")
-_DEFAULT_SPACE: dict[str, tuple[str, ...]] = {"objective.alpha": _WEIGHTS, "objective.beta": _WEIGHTS}
+_DEFAULT_SPACE: Space = {"objective.alpha": _WEIGHTS, "objective.beta": _WEIGHTS}
 
 
-P = ParamSpec("P")
-
-
-def _with_sentences(command: Callable[P, None]) -> Callable[P, None]:
-    """The command, with a sentence where its database cannot be read or written: sqlite has errors of its own."""
-
-    @wraps(command)
-    def told(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            from optuna.exceptions import StorageInternalError
-            from sqlalchemy.exc import SQLAlchemyError
-        except ImportError:  # the command says so
-            return command(*args, **kwargs)
-        try:
-            command(*args, **kwargs)
-        except (SQLAlchemyError, StorageInternalError) as error:
-            reason = getattr(error, "orig", None) or str(error).splitlines()[0]
-            place = Path(str(kwargs.get("output"))) / "study.db"
-            raise StorageError(
-                f"The search could not be kept in {place}: {reason}. Trials that were finished are in it; repeat the "
-                "command to go on, or choose another --output."
-            ) from error
-
-    return told
-
-
-@_with_sentences
 def tune_command(
     data: DataArgument,
     preset: Annotated[str, typer.Option(help="Where the search starts from.")] = "default",
@@ -71,11 +48,11 @@ def tune_command(
         list[str] | None,
         typer.Option("--search", help="section.key=value,value,…; repeatable [default: alpha and beta]."),
     ] = None,
-    output: Annotated[Path, typer.Option(help="Folder of the search; an existing one is continued.")] = Path(
-        "runs/tune"
-    ),
+    output: Annotated[
+        Path, typer.Option(help="Folder of the search; the same search is continued, another one refused.")
+    ] = Path("runs/tune"),
     changes: SetOption = None,
-    seed: Annotated[int, typer.Option(help="Of the sampler.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the order in which combinations are tried.")] = 0,
     names: NamesOption = None,
     header: HeaderOption = None,
     comment: CommentOption = None,
@@ -84,84 +61,75 @@ def tune_command(
     allow_inverse_leak: LeakOption = False,
     device: DeviceOption = CPU,
 ) -> None:
-    """Search settings on validation MRR with optuna; test triples are not looked at."""
+    """Search settings on validation MRR, kept in an optuna study; test triples are not looked at."""
     dataset = open_data(data, names, Reading(header, comment, strip), split_seed, allow_inverse_leak)
     if not len(dataset.valid):
         raise DataError(f"{dataset.name} has no validation triples, so settings cannot be compared.")
     space = dict(map(_parse_search, search)) if search else dict(_DEFAULT_SPACE)
+    fixed = list(changes or ())
     for key, values in space.items():
         for value in values:
-            settle(configure(preset, dataset.benchmark, None, [*(changes or ()), f"{key}={value}"]), dataset)
+            settle(configure(preset, dataset.benchmark, None, [*fixed, f"{key}={value}"]), dataset)
     say_notes(filter(None, [benchmark_note(dataset.benchmark)]))
-    study = _study(output, dataset, preset, space, seed)
-    most = len(list(itertools.product(*space.values())))
-    while (done := _finished(study)) < min(trials, most):
-        _try_one(study, output, dataset, preset, space, list(changes or ()), device)
-        Screen(stderr=True).print(f"{done + 1} of {min(trials, most)} trials done", style="dim")
-    _report(study, space)
+    about = describe_search(dataset, preset, configure(preset, dataset.benchmark, None, fixed), space, seed)
+    study = Study(output, space, about)
+    searching = _Search(output, dataset, preset, fixed, device)
+    planned = _combinations(space, seed)[:trials]
+    for number in range(len(study.trials()), len(planned)):
+        study.add(searching.train(number, planned[number]))
+        Screen(stderr=True).print(f"{number + 1} of {len(planned)} trials done", style="dim")
+    _report(study.trials(), space)
 
 
 def _parse_search(text: str) -> tuple[str, tuple[str, ...]]:
     key, sign, values = text.partition("=")
     if not sign or not values:
         raise SettingsError(f"'{text}' should be section.key=value,value for example encoder.layers=4,6.")
-    return key.strip(), tuple(value.strip() for value in values.split(","))
+    return key.strip(), tuple(dict.fromkeys(value.strip() for value in values.split(",")))
 
 
-def _study(output: Path, data: Dataset, preset: str, space: dict[str, tuple[str, ...]], seed: int) -> Any:  # noqa: ANN401
-    try:
-        import optuna
-    except ImportError as error:
-        raise MissingExtraError("kgcf tune", "tune") from error
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    make_folder(output)
-    check_writable(output / "study.db.new")
-    sampler = optuna.samplers.GridSampler({key: list(values) for key, values in space.items()}, seed=seed)
-    study = optuna.create_study(
-        study_name=f"{data.name} {preset} {data.graph.fingerprint[:12]}",
-        storage=f"sqlite:///{output / 'study.db'}",
-        sampler=sampler,
-        direction="maximize",
-        load_if_exists=True,
-    )
-    known = study.user_attrs.get("space")
-    if known is not None and known != {key: list(values) for key, values in space.items()}:
-        raise SettingsError(f"{output} holds a search over other values: {known}. Choose another --output.")
-    study.set_user_attr("space", {key: list(values) for key, values in space.items()})
-    return study
+def _combinations(space: Space, seed: int) -> list[dict[str, str]]:
+    """All combinations of values in the order in which they are tried."""
+    listed = [dict(zip(space, values, strict=True)) for values in itertools.product(*space.values())]
+    return [listed[place] for place in np.random.default_rng(seed).permutation(len(listed)).tolist()]
 
 
-def _finished(study: Any) -> int:  # noqa: ANN401
-    return sum(trial.state.name == "COMPLETE" for trial in study.trials)
+@dataclass(frozen=True)
+class _Search:
+    """Trains combinations, each in a folder of its own."""
 
+    output: Path
+    data: Dataset
+    preset: str
+    changes: Sequence[str]
+    device: str
 
-def _try_one(
-    study: Any,  # noqa: ANN401
-    output: Path,
-    data: Dataset,
-    preset: str,
-    space: dict[str, tuple[str, ...]],
-    changes: list[str],
-    device: str,
-) -> None:
-    """Train one combination in a folder of its own; an interrupted one is started again."""
-
-    def objective(trial: Any) -> float:  # noqa: ANN401
-        chosen = [f"{key}={trial.suggest_categorical(key, list(values))}" for key, values in space.items()]
-        folder = output / f"trial-{trial.number}"
-        run = fit(data, folder, preset=preset, changes=[*changes, *chosen], device=device)
+    def train(self, number: int, values: dict[str, str]) -> Trial:
+        """Train one combination, or continue where its training was stopped."""
+        folder, around = self.output / f"trial-{number}", Surroundings(Told())
+        changes = [*self.changes, *(f"{key}={value}" for key, value in values.items())]
+        try:
+            if (folder / "run.json").is_file():
+                run = resume(folder, around, self.device)
+            else:
+                shutil.rmtree(folder, ignore_errors=True)  # a folder of ours whose making was stopped
+                run = fit(self.data, folder, preset=self.preset, changes=changes, around=around, device=self.device)
+        except TrainingError as error:
+            return Trial(values, folder.name, None, str(error))
         history = run.folder.facts()["history"]
         assert isinstance(history, dict)
-        return float(history["best_validation_mrr"])
-
-    study.optimize(objective, n_trials=1)
+        return Trial(values, folder.name, float(history["best_validation_mrr"]))
 
 
-def _report(study: Any, space: dict[str, tuple[str, ...]]) -> None:  # noqa: ANN401
+def _report(trials: Sequence[Trial], space: Space) -> None:
     table = Table(title="best validation MRR of every trial", title_justify="left", box=None, header_style="bold")
     for title in ("trial", *space, "validation MRR"):
         table.add_column(cell(title), justify="right")
-    complete = [trial for trial in study.trials if trial.state.name == "COMPLETE"]
-    for trial in sorted(complete, key=lambda t: -t.value):
-        table.add_row(str(trial.number), *(cell(str(trial.params[key])) for key in space), f"{trial.value:.4f}")
-    Screen().print(table)
+    for trial in sorted(trials, key=lambda t: -1.0 if t.score is None else t.score, reverse=True):
+        score = "failed" if trial.score is None else f"{trial.score:.4f}"
+        table.add_row(trial.folder.removeprefix("trial-"), *(cell(trial.values[key]) for key in space), score)
+    screen = Screen(wrap=False)
+    screen.print(table)
+    for trial in trials:
+        if trial.score is None:
+            screen.print(cell(f"{trial.folder}: {trial.reason}"))

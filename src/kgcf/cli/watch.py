@@ -4,10 +4,19 @@ from types import TracebackType
 from typing import Self
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
 
 from kgcf.screen import Screen, cell
 from kgcf.training.loop import Listener
 from kgcf.training.step import TERMS
+
+
+class Told(Listener):
+    """Prints warnings and nothing else."""
+
+    def warn(self, text: str) -> None:
+        """Print a warning."""
+        Screen(stderr=True, wrap=False).print(_warning(text))
 
 
 class Watcher(Listener):
@@ -46,7 +55,7 @@ class Watcher(Listener):
     def warn(self, text: str) -> None:
         """Print a warning."""
         if self._shown:
-            self._screen.print(cell(f"Warning: {text}", "yellow"))
+            self._screen.print(_warning(text))
 
     def step(self, done: int, total: int, epoch: int, means: dict[str, float]) -> None:
         """Move the bar."""
@@ -58,6 +67,10 @@ class Watcher(Listener):
         left_out = int(entry["unreached"] + entry["impossible"])
         skipped = f"  {left_out:,} queries without evidence left out" if left_out else ""
         self.say(f"epoch {entry['epoch']:.0f}  {_describe(entry)}{validated}  {entry['seconds']:.0f} s{skipped}")
+
+
+def _warning(text: str) -> Text:
+    return cell(f"Warning: {text}", "yellow")
 
 
 def _describe(means: dict[str, float]) -> str:

@@ -1,0 +1,161 @@
+"""tune: a search is continued, never mixed with another, and not stopped by a trial that was."""
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from kgcf.cli import tune
+from kgcf.cli.tune import tune_command
+from kgcf.errors import KgcfError, SettingsError, StorageError
+from kgcf.runs import RunFolder
+from tests.training.tiny import TINY, dataset, write_folder
+
+QUICK = [p for c in (*TINY, "objective.negatives=4", "training.threads=1", "training.epochs=1") for p in ("--set", c)]
+SPACE = ["--search", "objective.temperature=0.5,1.0", "--search", "training.learning_rate=0.01,0.02"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny graph without test triples: the search must not miss them."""
+    folder = write_folder(dataset(), tmp_path_factory.mktemp("tune") / "tiny")
+    (folder / "test.txt").unlink()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def search(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A search with one trial done."""
+    folder = tmp_path_factory.mktemp("search") / "search"
+    rows(data, folder, "--trials", "1")
+    return folder
+
+
+@pytest.fixture
+def copy(search: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(search, tmp_path / "search"))
+
+
+def rows(data: Path, folder: Path, *more: str, preset: str = "nbfnet", space: list[str] = SPACE) -> list[list[str]]:
+    """Run the command and read the table; errors are raised."""
+    app = typer.Typer()
+    app.command()(tune_command)
+    arguments = [str(data), "--preset", preset, "--output", str(folder), *space, *QUICK, *more]
+    done = CliRunner().invoke(app, arguments, catch_exceptions=True)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return [line.split() for line in done.output.splitlines() if line.strip()[:1].isdigit() and "trials" not in line]
+
+
+def test_a_search_is_continued(data: Path, copy: Path) -> None:
+    first = (copy / "trial-0" / "model.safetensors").stat().st_mtime_ns
+    found = rows(data, copy, "--trials", "9")
+    assert sorted(row[0] for row in found) == ["0", "1", "2", "3"]
+    assert len({tuple(row[1:3]) for row in found}) == 4
+    assert [float(row[3]) for row in found] == sorted((float(row[3]) for row in found), reverse=True)
+    assert (copy / "trial-0" / "model.safetensors").stat().st_mtime_ns == first
+    for row in found:
+        config = (copy / f"trial-{row[0]}" / "config.toml").read_text()
+        assert f"temperature = {row[1]} " in config
+        assert f"learning_rate = {row[2]} " in config
+        history = RunFolder(copy / f"trial-{row[0]}").facts()["history"]
+        assert isinstance(history, dict)
+        assert row[3] == f"{history['best_validation_mrr']:.4f}"
+
+
+@pytest.mark.parametrize(
+    ("more", "preset", "space", "message"),
+    [
+        (["--set", "training.batch_size=16"], "nbfnet", SPACE, "training.batch_size is 16 here and was 8"),
+        ([], "default", SPACE, "preset is 'default' here and was 'nbfnet'"),
+        ([], "nbfnet", SPACE[:2], "search is {'objective.temperature'"),
+        (["--seed", "3"], "nbfnet", SPACE, "seed is 3 here and was 0"),
+    ],
+)
+def test_another_search_is_refused(
+    data: Path, search: Path, more: list[str], preset: str, space: list[str], message: str
+) -> None:
+    before = sorted(path.name for path in search.iterdir())
+    with pytest.raises(SettingsError, match="holds another search.*Choose another --output") as caught:
+        rows(data, search, *more, preset=preset, space=space)
+    assert message in str(caught.value)
+    assert sorted(path.name for path in search.iterdir()) == before
+
+
+def test_other_data_are_refused(search: Path, tmp_path: Path) -> None:
+    same_size = dataset(seed=1)
+    with pytest.raises(SettingsError, match="the content of the data is another"):
+        rows(write_folder(same_size, tmp_path / "tiny"), search)
+    other = write_folder(dataset(), tmp_path / "other")
+    with pytest.raises(SettingsError, match="data is 'other, .* here and was 'tiny,"):
+        rows(other, search)
+
+
+def test_other_labels_are_refused(data: Path, tmp_path: Path) -> None:
+    labels, folder = tmp_path / "labels.tsv", tmp_path / "search"
+    labels.write_text("e1\tx\n")
+    more = ["--set", "treatment.method=file", "--set", f"treatment.path={labels}", "--trials", "1"]
+    rows(data, folder, *more, preset="default")
+    labels.write_text("e1\ty\n")
+    with pytest.raises(SettingsError, match="the content of the label file is another"):
+        rows(data, folder, *more, preset="default")
+
+
+def test_a_stopped_trial_is_taken_up_again(data: Path, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the second trial; and a folder whose making was stopped before it became a run."""
+
+    def stop(*_: object, **__: object) -> None:
+        (copy / "trial-1").mkdir()
+        (copy / "trial-1" / "config.toml").write_text("[tra")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tune, "fit", stop)
+        with pytest.raises(BaseException):  # noqa: B017
+            rows(data, copy, "--trials", "2")
+    assert [row[0] for row in rows(data, copy, "--trials", "1")] == ["0"]
+    assert sorted(row[0] for row in rows(data, copy, "--trials", "2")) == ["0", "1"]
+
+
+def test_a_trial_that_was_trained_but_not_noted_is_not_trained_again(
+    data: Path, copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KgcfError("stopped")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tune.Study, "add", stop)
+        with pytest.raises(KgcfError, match="stopped"):
+            rows(data, copy, "--trials", "2")
+    monkeypatch.setattr(tune, "fit", stop)
+    assert sorted(row[0] for row in rows(data, copy, "--trials", "2")) == ["0", "1"]
+
+
+def test_a_trial_that_cannot_learn_does_not_end_the_search(data: Path, tmp_path: Path) -> None:
+    space = ["--search", "training.learning_rate=0.01,1e30"]
+    found = rows(data, tmp_path / "search", "--set", "training.epochs=2", space=space)
+    assert [row[2] for row in found][-1] == "failed"
+    assert float(found[0][2]) > 0
+    assert rows(data, tmp_path / "search", "--set", "training.epochs=2", space=space) == found
+
+
+def test_folders_that_cannot_be_used(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="Could not write into"):
+        rows(data, tmp_path / "file")
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "study.db").write_text("no database, but long enough to be taken for one" * 40)
+    with pytest.raises(StorageError, match="damaged or not writable"):
+        rows(data, tmp_path / "damaged")
+
+
+def test_a_search_of_another_program_is_refused(data: Path, copy: Path) -> None:
+    with sqlite3.connect(copy / "study.db") as database:
+        database.execute("UPDATE studies SET study_name = 'mine'")
+    database.close()
+    with pytest.raises(SettingsError, match="not made by this kgcf"):
+        rows(data, copy)
