@@ -4,16 +4,19 @@
     python benchmarks/engine.py --graph wn18rr --quick
     python benchmarks/engine.py --json results.json   # with the protocol
 
-A training step is forward, backward and Adam for 1 positive and 32 negatives per query; ranking scores all
-entities. The reference reduces sorted segments, uses all cores inside its operations, and runs at the batch
-size that suits it best. Times are warm medians; ratios compare times of one run.
+The engine's training step is plan, forward, backward and Adam for 1 positive and 32 negatives per query, on batches
+made beforehand; "step" is the trainer's own, as `kgcf train` makes it: batches are drawn too, and preset `default` adds
+treatment, context and the counterfactual loss, with as many threads as training chooses. Engine and steps take
+turns. Ranking scores all entities. The reference reduces sorted segments, uses all cores inside its operations, and
+runs at the batch size that suits it best. Times are warm medians; ratios compare times of one run.
 """
 
 import argparse
 import json
+import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +24,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from kgcf.data import registry
 from kgcf.data.hidden import HiddenTriples
 from kgcf.decoder import Decoder
 from kgcf.encoder import Encoder
@@ -31,9 +35,11 @@ from kgcf.propagation.ranking import make_background, reads_contexts, score_all
 from kgcf.propagation.reference import DenseEdges, propagate_densely, score_densely
 from kgcf.propagation.scores import score_candidates
 from machine import describe_protocol, peak_memory, reset_peak_memory
+from steps import Step, trainer_step
 from workloads import GENERATED, Workload, find_workload, workload_names
 
 NEGATIVES = 32
+PRESETS = ("nbfnet", "default")  # whose steps are timed beside the engine
 PLAN_BUDGET = 150e6  # bytes per plan
 
 
@@ -51,6 +57,8 @@ class Timing:
     updates: float  # slots per training query
     messages: float
     memory: float  # peak of the process while the sparse engine trained and ranked
+    step: dict[str, float] = field(default_factory=dict)  # whole steps of the trainer, by preset
+    step_cpu: dict[str, float] = field(default_factory=dict)
     dense_train: float | None = None
     dense_train_batch: int | None = None
     dense_rank: float | None = None
@@ -89,19 +97,37 @@ class Cost:
     cpu: float
 
 
-def median_cost(run: Callable[[int], object], repeats: int, warm: int, queries: int) -> Cost:
-    """What run(i) costs per query, the median over `repeats` after `warm` runs that do not count."""
-    times = []
+def costs_by_turns(runs: dict[str, Callable[[int], object]], repeats: int, warm: int, queries: int) -> dict[str, Cost]:
+    """What each run(i) costs per query, the median over `repeats` after `warm` rounds that do not count."""
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
     for i in range(warm + repeats):
-        start = time.perf_counter(), time.process_time()
-        run(i)
-        times.append((time.perf_counter() - start[0], time.process_time() - start[1]))
-    wall, cpu = np.median(times[warm:], axis=0) * 1e3 / queries
-    return Cost(float(wall), float(cpu))
+        for name, run in runs.items():
+            start = time.perf_counter(), time.process_time()
+            run(i)
+            times[name].append((time.perf_counter() - start[0], time.process_time() - start[1]))
+    medians = {name: np.median(values[warm:], axis=0) * 1e3 / queries for name, values in times.items()}
+    return {name: Cost(float(wall), float(cpu)) for name, (wall, cpu) in medians.items()}
 
 
-def time_training(work: Workload, threads: int, repeats: int) -> tuple[Cost, float, float]:
-    """Cost, updates and messages per training query of the sparse engine."""
+def median_cost(run: Callable[[int], object], repeats: int, warm: int, queries: int) -> Cost:
+    """What run(i) costs per query."""
+    return costs_by_turns({"run": run}, repeats, warm, queries)["run"]
+
+
+def trainer_steps(work: Workload) -> dict[str, Step]:
+    """The trainer's own steps on a benchmark, with the engine's batch size and negatives; none on generated graphs."""
+    if work.name in GENERATED:
+        return {}
+    data = registry.load(work.name)
+    same = (f"objective.negatives={NEGATIVES}", f"training.batch_size={work.batch_size}")
+    with tempfile.TemporaryDirectory(prefix="kgcf-benchmark-") as scratch:
+        return {preset: trainer_step(data, preset, same, Path(scratch)) for preset in PRESETS}
+
+
+def time_training(
+    work: Workload, threads: int, repeats: int, others: dict[str, Step]
+) -> tuple[dict[str, Cost], float, float]:
+    """Costs of the sparse engine and of the other steps; updates and messages per training query of the engine."""
     model = Model(work)
     planners = [Planner(work.graph, work.settings.layers) for _ in range(threads)]
     batches = [work.batch(seed, work.batch_size, NEGATIVES + 1) for seed in range(repeats + 2)]
@@ -123,8 +149,8 @@ def time_training(work: Workload, threads: int, repeats: int) -> tuple[Cost, flo
             workers.sum_gradients(losses, parts, model.parameters).assign(model.parameters)
             model.optimiser.step()
 
-        cost = median_cost(step, repeats, 2, work.batch_size)
-    return cost, counts[1] / counts[0], counts[2] / counts[0]
+        costs = costs_by_turns({"engine": step, **others}, repeats, 2, work.batch_size)
+    return costs, counts[1] / counts[0], counts[2] / counts[0]
 
 
 def time_ranking(work: Workload, threads: int, repeats: int) -> Cost:
@@ -178,10 +204,12 @@ def best_dense(work: Workload, training: bool, repeats: int) -> tuple[float, int
     return times[best], best
 
 
-def measure_sparse(work: Workload, threads: int, quick: bool) -> Timing:
-    """Time the sparse engine."""
+def measure_sparse(work: Workload, threads: int, quick: bool, steps: bool) -> Timing:
+    """Time the sparse engine, and beside it the trainer's steps."""
+    others = trainer_steps(work) if steps else {}
     reset_peak_memory()
-    train, updates, messages = time_training(work, threads, 5 if quick else work.repeats)
+    costs, updates, messages = time_training(work, threads, 5 if quick else work.repeats, others)
+    train = costs.pop("engine")
     rank = time_ranking(work, threads, 2 if quick else 7) if work.ranked else None
     return Timing(
         graph=work.name,
@@ -194,6 +222,8 @@ def measure_sparse(work: Workload, threads: int, quick: bool) -> Timing:
         updates=updates,
         messages=messages,
         memory=peak_memory(),
+        step={preset: cost.wall for preset, cost in costs.items()},
+        step_cpu={preset: cost.cpu for preset, cost in costs.items()},
     )
 
 
@@ -212,6 +242,8 @@ def describe(timing: Timing) -> str:
     """One line of the table, with ratios where the dense reference ran."""
     line = f"{timing.graph:14s} {timing.updates:9,.0f} {timing.messages:11,.0f}"
     line += f"  train {timing.train:8.2f} ms, {timing.train_cpu:7.2f} of cores"
+    for preset, wall in timing.step.items():
+        line += f"; step of {preset} {wall:.2f} ms ({wall / timing.train:.2f}×), {timing.step_cpu[preset]:.2f} of cores"
     if timing.dense_train is not None:
         line += f" (dense {timing.dense_train:8.0f}, batch {timing.dense_train_batch}: "
         line += f"{timing.dense_train / timing.train:6.1f}×)"
@@ -229,13 +261,16 @@ def main() -> None:
     parser.add_argument("--graph", action="append", choices=workload_names(), help="repeat for several; default all")
     parser.add_argument("--quick", action="store_true", help="fewer repeats")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--no-steps", action="store_true", help="leave the trainer's own steps out")
     parser.add_argument("--no-dense", action="store_true", help="leave the dense reference out")
     parser.add_argument("--json", type=Path, help="write figures and protocol to this file")
     options = parser.parse_args()
     print("graph            updates    messages  (per training query)")
     names, timings = options.graph or workload_names(), []
     for name in names:  # the sparse engine first: what the dense one leaves in memory would count
-        timings.append(measure_sparse(find_workload(name, dense=False), options.threads, options.quick))
+        timings.append(
+            measure_sparse(find_workload(name, dense=False), options.threads, options.quick, not options.no_steps)
+        )
         print(describe(timings[-1]), flush=True)
     for index, name in enumerate(names):
         work = find_workload(name, dense=not options.no_dense) if name not in GENERATED else None

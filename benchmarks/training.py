@@ -11,7 +11,6 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +20,13 @@ import torch
 from kgcf.config import configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
-from kgcf.pipeline import step_context
 from kgcf.propagation.plan import Planner
 from kgcf.run import new_model
-from kgcf.runs import RunFolder
 from kgcf.settling import settle
-from kgcf.stages import quiet, substitutes_stage, treatment_stage
 from kgcf.training.batches import Batch, epoch_order, make_batch, stream
-from kgcf.training.loop import Trainer
 from kgcf.training.objective import query_losses
-from kgcf.training.step import GradientComputer
 from machine import describe_protocol
+from steps import Step, trainer_step
 
 VARIANTS = {
     "nbfnet": ("nbfnet", ()),
@@ -40,7 +35,6 @@ VARIANTS = {
     "+ α (default)": ("default", ("objective.alpha=0.01",)),
     "+ β": ("default", ("objective.alpha=0.01", "objective.beta=0.001")),
 }
-Step = Callable[[int], None]
 
 
 class EngineStep:
@@ -75,19 +69,6 @@ class EngineStep:
         self._optimiser.step()
 
 
-def trainer_step(data: Dataset, preset: str, changes: tuple[str, ...], negatives: int, folder: RunFolder) -> Step:
-    """One whole step of the trainer."""
-    settings = settle(configure(preset, data.benchmark, None, [*changes, f"objective.negatives={negatives}"]), data)
-    treatment = treatment_stage(folder, data, settings, quiet)
-    substitutes = substitutes_stage(folder, data, settings, treatment, quiet)
-    training = settings.training
-    context = step_context(new_model(settings, len(data.relations)), data, settings, treatment, substitutes)
-    trainer, computer = Trainer(context, training, None), GradientComputer(context, 1)
-    order = epoch_order(len(data.graph), training.seed, 0)
-    size = training.batch_size
-    return lambda index: trainer._step(computer, [order[index * size : (index + 1) * size]])
-
-
 def measure(name: str, steps: int, negatives: int) -> dict[str, Any]:
     """Milliseconds per query and ratios."""
     torch.set_num_threads(1)
@@ -96,9 +77,9 @@ def measure(name: str, steps: int, negatives: int) -> dict[str, Any]:
     alone = EngineStep(data, negatives)
     with tempfile.TemporaryDirectory(prefix="kgcf-benchmark-") as scratch:
         works: dict[str, Step] = {"engine": alone}
-        folder = RunFolder(Path(scratch))  # the variants share treatment, entity space and substitutes
-        for title, (preset, changes) in VARIANTS.items():
-            works[title] = trainer_step(data, preset, changes, negatives, folder)
+        for title, (preset, changes) in VARIANTS.items():  # they share treatment, entity space and substitutes
+            more = (f"objective.negatives={negatives}", "training.threads=1")
+            works[title] = trainer_step(data, preset, (*changes, *more), Path(scratch))
     times: dict[str, list[float]] = {title: [] for title in works}
     for index in range(steps):
         alone.prepare(index)

@@ -61,6 +61,11 @@ class Diagnostics:
     effects: EffectWithPlacebos
     relations: tuple[RelationDiagnostics, ...] = field(repr=False)  # by number of triples, most first
 
+    @property
+    def left_out(self) -> str:
+        """What a treatment is taken without, in two words."""
+        return "own links" if self.remove == "pair" else "own edge"
+
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json` and for files; missing figures are null."""
         result = dataclasses.asdict(self)

@@ -31,7 +31,7 @@ def _plot_shares(axes: Axes, diagnostics: Diagnostics) -> None:
     shares = diagnostics.shares
     rows = [
         ("train", shares.train, COLOURS["full"]),
-        ("train, own edge\nleft out", shares.train_left_out, COLOURS["left out"]),
+        (f"train, {diagnostics.left_out}\nleft out", shares.train_left_out, COLOURS["left out"]),
         ("valid", shares.valid, COLOURS["left out"]),
         ("train negatives,\nedge left out", shares.train_negatives_left_out, COLOURS["negatives"]),
         ("valid negatives", shares.valid_negatives, COLOURS["negatives"]),

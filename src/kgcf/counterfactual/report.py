@@ -5,13 +5,13 @@ from rich.table import Table
 from rich.text import Text
 
 from kgcf.counterfactual.diagnostics import Diagnostics, MatchSummary
-from kgcf.counterfactual.effects import Effect, EffectWithPlacebos
+from kgcf.counterfactual.effects import Effect
 from kgcf.screen import cell
 
 
 def diagnostics_tables(diagnostics: Diagnostics, relations: int) -> Group:
     """Everything `kgcf counterfactuals` prints; `relations` is how many relations to list."""
-    parts: list[RenderableType] = [_shares(diagnostics), _matches(diagnostics), _effects(diagnostics.effects)]
+    parts: list[RenderableType] = [_shares(diagnostics), _matches(diagnostics), _effects(diagnostics)]
     if relations and diagnostics.relations:
         parts.append(_relations(diagnostics, relations))
     spaced = [item for part in parts for item in (part, Text())]
@@ -30,7 +30,8 @@ def _shares(diagnostics: Diagnostics) -> Table:
     shares = diagnostics.shares
     table = _table(f"treated, {diagnostics.method}", "", "positives", "random negatives")
     table.add_row("train, full graph", _number(shares.train), _number(shares.train_negatives))
-    table.add_row("train, own edge left out", _number(shares.train_left_out), _number(shares.train_negatives_left_out))
+    left_out = _number(shares.train_left_out), _number(shares.train_negatives_left_out)
+    table.add_row(f"train, {diagnostics.left_out} left out", *left_out)
     table.add_row("valid", _number(shares.valid), _number(shares.valid_negatives))
     table.caption = "A first row far above the third: the edge to be predicted makes its own treatment."
     return table
@@ -49,8 +50,10 @@ def _matches(diagnostics: Diagnostics) -> Table:
     return table
 
 
-def _effects(effects: EffectWithPlacebos) -> Table:
-    table = _table("average treatment effect, observed pairs, own edges left out", "", "ATE", "error", "pairs", "")
+def _effects(diagnostics: Diagnostics) -> Table:
+    effects = diagnostics.effects
+    left_out = "own links" if diagnostics.remove == "pair" else "own edges"
+    table = _table(f"average treatment effect, observed pairs, {left_out} left out", "", "ATE", "error", "pairs", "")
     names = {"all relations": effects.effect, "placebo: T shuffled": effects.shuffled_treatment}
     for name, effect in {**names, "placebo: labels permuted": effects.permuted_labels}.items():
         shown = {None: "", True: "zero within 3 errors", False: "not zero"}[effect.vanishes]

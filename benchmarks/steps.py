@@ -1,0 +1,31 @@
+"""Whole steps of the trainer, as `kgcf train` makes them: batch, plan, forward, backward, Adam."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from kgcf.config import configure
+from kgcf.data.dataset import Dataset
+from kgcf.devices import worker_threads
+from kgcf.pipeline import step_context
+from kgcf.run import new_model
+from kgcf.runs import RunFolder
+from kgcf.settling import settle
+from kgcf.stages import quiet, substitutes_stage, treatment_stage
+from kgcf.training.batches import epoch_order
+from kgcf.training.loop import Trainer
+from kgcf.training.step import GradientComputer
+
+Step = Callable[[int], None]
+
+
+def trainer_step(data: Dataset, preset: str, changes: tuple[str, ...], scratch: Path) -> Step:
+    """The step of this index in an epoch; treatment, entity space and substitutes are kept in `scratch`."""
+    settings = settle(configure(preset, data.benchmark, None, changes), data)
+    folder, training = RunFolder(scratch), settings.training
+    treatment = treatment_stage(folder, data, settings, quiet)
+    substitutes = substitutes_stage(folder, data, settings, treatment, quiet)
+    context = step_context(new_model(settings, len(data.relations)), data, settings, treatment, substitutes)
+    trainer = Trainer(context, training, None)
+    computer = GradientComputer(context, worker_threads(context.model.device, training.threads))
+    order, size = epoch_order(len(data.graph), training.seed, 0), training.batch_size
+    return lambda index: trainer._step(computer, [order[index * size : (index + 1) * size]])
