@@ -41,7 +41,7 @@ from machine import describe_protocol, peak_memory, reset_peak_memory
 SETTINGS = ("objective.beta=0.1", "training.remove=triple")
 SIZES = {"entities": 200_000, "relations": 1_000, "triples": 1_000_000}
 TASK_SEED = 1
-MOST_BYTES = 12 * 10**9  # that a task may allocate
+MOST_BYTES = 8 * 10**9  # that a task may allocate
 
 
 def generate(entities: int, relations: int, triples: int) -> KnowledgeGraph:
@@ -57,8 +57,9 @@ def generate(entities: int, relations: int, triples: int) -> KnowledgeGraph:
 class World:
     """A model with random weights on a generated graph."""
 
-    def __init__(self, graph: KnowledgeGraph) -> None:
+    def __init__(self, graph: KnowledgeGraph, questions: int) -> None:
         self.graph = graph
+        self.questions = questions
         self.settings = configure("default", None, None, SETTINGS)
         generator = torch.Generator().manual_seed(0)
         self.model = KGCF(self.settings.encoder, self.settings.decoder, graph.relation_count, generator)
@@ -72,8 +73,8 @@ class World:
 
 
 def rank(world: World) -> None:
-    """Scores of all entities for 64 questions."""
-    triples = world.drawn(64)
+    """Scores of all entities for so many questions."""
+    triples = world.drawn(world.questions)
     world.observed.scorer.score_with_reach(triples[:, 0], triples[:, 1])
 
 
@@ -100,9 +101,9 @@ def estimate_all(world: World) -> None:
 
 
 def complete_one(world: World) -> None:
-    """`complete` of the relation whose number of heads is nearest to 64."""
+    """`complete` of the relation whose number of triples is nearest to so many."""
     counts = np.bincount(world.graph.triples[:, 1], minlength=world.graph.relation_count)
-    relation = int(np.abs(counts - 64).argmin())
+    relation = int(np.abs(counts - world.questions).argmin())
     complete(world.observed, plan_completion(world.observed, [str(relation)], False), top=100)
 
 
@@ -133,7 +134,7 @@ def train(world: World) -> None:
 
 
 TASKS: dict[str, Callable[[World], None]] = {
-    "rank 64 questions": rank,
+    "rank questions": rank,
     "predict a tail": predict_tail,
     "predict a relation": predict_relation,
     "estimate completing": estimate,
@@ -144,12 +145,15 @@ TASKS: dict[str, Callable[[World], None]] = {
 }
 
 
-def measure(name: str, graph: KnowledgeGraph) -> None:
+ASKING = ("rank questions", "complete one relation")  # the tasks that ask as many questions as they are told
+
+
+def measure(name: str, graph: KnowledgeGraph, questions: int) -> None:
     """In the child process: one task; kernels are loaded beforehand on a small graph."""
     torch.set_num_threads(1)
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))  # rather a MemoryError than a machine at a halt
-    TASKS[name](World(generate(200, 4, 800)))
-    world = World(graph)
+    TASKS[name](World(generate(200, 4, 800), 2))
+    world = World(graph, questions)
     held = _resident()
     reset_peak_memory()
     started = time.perf_counter()
@@ -157,6 +161,8 @@ def measure(name: str, graph: KnowledgeGraph) -> None:
     found = {"held_mb": round(held), "peak_mb": round(peak_memory()), "seconds": time.perf_counter() - started}
     found["extra_mb"] = found["peak_mb"] - found["held_mb"]
     found["process_peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    if name in ASKING:
+        found["questions"] = questions
     print(json.dumps(found))
 
 
@@ -171,7 +177,7 @@ def _resident() -> float:
 
 def in_child(name: str, arguments: argparse.Namespace) -> dict[str, float] | str:
     """Measure in a fresh process; the last line of an error if it fails."""
-    sizes = [f"--{key}={getattr(arguments, key)}" for key in SIZES]
+    sizes = [f"--{key}={getattr(arguments, key)}" for key in (*SIZES, "questions")]
     command = [sys.executable, __file__, "--measure", name, *sizes]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=arguments.timeout)
@@ -188,6 +194,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for key, size in SIZES.items():
         parser.add_argument(f"--{key}", type=int, default=size)
+    parser.add_argument("--questions", type=int, default=64, help="For the tasks that rank several questions.")
     parser.add_argument("--label", default="after", help="What these figures are called in the output.")
     parser.add_argument("--task", action="append", choices=list(TASKS), help="Only this task. Repeatable.")
     parser.add_argument("--timeout", type=float, default=1800.0, help="Seconds that one task may take.")
@@ -196,7 +203,7 @@ def main() -> None:
     arguments = parser.parse_args()
     sizes = {key: getattr(arguments, key) for key in SIZES}
     if arguments.measure:
-        measure(arguments.measure, generate(**sizes))
+        measure(arguments.measure, generate(**sizes), arguments.questions)
         return
     written: dict[str, Any] = {"graph": sizes, "settings": list(SETTINGS), "results": {}, "protocol": {}}
     if arguments.output is not None and arguments.output.is_file():

@@ -51,3 +51,37 @@ def test_all_contexts_hold_each_distinct_histogram_once() -> None:
     for entity in range(graph.entity_count):
         expected = torch.tensor(count_by_hand(graph, None, 0, entity), dtype=torch.float64)
         torch.testing.assert_close(table[contexts.rows[entity]], expected)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_projecting_rows_equals_multiplying_the_dense_table(seed: int) -> None:
+    """Values and gradients, in both precisions, with isolated entities and hidden triples."""
+    graph = random_graph(seed, entity_count=25, relation_count=3, triple_count=20)
+    batch = random_batch(seed, graph, remove="pair")
+    everybody = np.arange(25)
+    contexts = collect_contexts(graph, batch.hidden, np.arange(5)[:, None], everybody)
+    table = torch.tensor(
+        [[count_by_hand(graph, batch, b, v) for v in everybody] for b in range(5)], dtype=torch.float64
+    )
+    for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 1e-6)):
+        weight = torch.randn(7, 6, generator=torch.Generator().manual_seed(seed), dtype=dtype, requires_grad=True)
+        found = contexts.project(weight)[contexts.row_tensor(weight)]
+        expected = table.to(dtype) @ weight.T
+        torch.testing.assert_close(found, expected, rtol=0, atol=tolerance)
+        slopes = torch.rand_like(expected)
+        gradients = [torch.autograd.grad(values, weight, slopes)[0] for values in (found, expected)]
+        torch.testing.assert_close(*gradients, rtol=0, atol=100 * tolerance)
+
+
+def test_rows_are_grouped_exactly_however_many_there_are() -> None:
+    generator = np.random.default_rng(0)
+    ends, kinds = generator.integers(0, 4000, (6000, 2)), generator.integers(0, 3, 6000)
+    graph = KnowledgeGraph.build(np.stack([ends[:, 0], kinds, ends[:, 1]], axis=1), 4000, 3)
+    contexts = all_contexts(graph)
+    counts = np.zeros((4000, 6))
+    np.add.at(counts, (graph.triples[:, 0], graph.triples[:, 1]), 1)
+    np.add.at(counts, (graph.triples[:, 2], graph.triples[:, 1] + 3), 1)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    assert len(contexts) == len(np.unique(shares, axis=0)) < 1000
+    table = contexts.project(torch.eye(6, dtype=torch.float64)).numpy()
+    np.testing.assert_array_equal(table[contexts.rows], shares)

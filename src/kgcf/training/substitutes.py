@@ -1,7 +1,6 @@
 """What matching found for every train triple, and the discrepancy between positives and their substitutes."""
 
 from dataclasses import dataclass
-from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -76,8 +75,11 @@ def differentiate_discrepancy(
         loss = _compare(_states(model, first), kind)
         return float(loss.detach()), _gradients(loss, parameters, None)
     with torch.no_grad():
-        states = torch.cat([_states(model, plan) for plan in chain([first], parts)])
-    loss = _compare(states.requires_grad_(), kind)
+        found = [_states(model, first)]
+        del first  # or it would be held beside all others
+        found += [_states(model, plan) for plan in parts]
+    states = torch.cat(found).requires_grad_()
+    loss = _compare(states, kind)
     (slopes,) = torch.autograd.grad(loss, states)  # [2P, D]
     totals = [torch.zeros_like(parameter) for parameter in parameters]
     for plan in planner.parts(pairs.heads, pairs.relations, pairs.candidates, pairs.hidden, budget):
