@@ -4,8 +4,8 @@
     python scripts/mutate.py --list | less
 
 Nothing on disk changes: one warm process forks a child for every fault, the child imports the faulty module in place of
-the true one and runs the module's tests. Tests that start processes of their own would not see the fault, so the table
-names none. Results stay in runs/mutants.json; what was killed is not tried again while module and fault stay the same.
+the true one and runs the module's tests. Tests that start processes of their own would not see the fault, so
+they are left out. Results stay in runs/mutants.json; what was killed is not tried again while module and fault stay the same.
 """
 
 import argparse
@@ -41,30 +41,31 @@ import pytest  # noqa: E402
 from scripts.mutations import mutate, mutations  # noqa: E402
 
 # What is mutated, and the tests that should notice, likely ones first. Files below src/kgcf and below tests.
-WIRING = ("wiring/test_evaluation_wiring.py", "wiring/test_training_wiring.py", "wiring/test_prediction_wiring.py")
-WHOLE = (*WIRING, "test_runs.py", "prediction/test_probabilities.py", "prediction/test_completion.py")
-ANSWERS = (*WIRING[2:], "prediction", "evaluation/test_calibration.py", *WIRING[:2])
+EVALUATION, PREDICTION = "wiring/test_evaluation_wiring.py", "wiring/test_prediction_wiring.py"
+TRAINING, STAGES, LOOP = (f"wiring/test_{name}_wiring.py" for name in ("training", "stages", "loop"))
+WHOLE = (EVALUATION, STAGES, TRAINING, "test_runs.py")
+ANSWERS = (PREDICTION, "prediction", EVALUATION)
 REASONS = (
     "explanation/test_explainer.py",
     "explanation/test_case.py",
-    "explanation",
     "wiring/test_explanation_wiring.py",
+    "explanation",
 )
 TARGETS: dict[str, tuple[str, tuple[str, ...]]] = {
     "pipeline": ("pipeline.py", WHOLE),
     "stages": ("stages.py", WHOLE),
     "validation": ("validation.py", WHOLE),
-    "run": ("run.py", (*WHOLE, "wiring")),
-    "runs": ("runs.py", ("test_runs.py", *WHOLE)),
-    "calibrating": ("calibrating.py", ("prediction/test_probabilities.py", *WHOLE)),
+    "run": ("run.py", (EVALUATION, PREDICTION, STAGES, "wiring", "test_runs.py", "prediction/test_probabilities.py")),
+    "runs": ("runs.py", ("test_runs.py", STAGES, EVALUATION)),
+    "calibrating": ("calibrating.py", ("prediction/test_probabilities.py", STAGES, EVALUATION)),
     "prediction.answers": ("prediction/answers.py", ANSWERS),
-    "prediction.best": ("prediction/best.py", ANSWERS),
+    "prediction.best": ("prediction/best.py", ("prediction/test_best.py", *ANSWERS)),
     "prediction.completion": ("prediction/completion.py", ANSWERS),
     "prediction.observed": ("prediction/observed.py", ANSWERS),
-    "prediction.outputs": ("prediction/outputs.py", ANSWERS),
+    "prediction.outputs": ("prediction/outputs.py", ("prediction",)),
     "explanation.explainer": ("explanation/explainer.py", REASONS),
     "explanation.case": ("explanation/case.py", REASONS),
-    "training.loop": ("training/loop.py", ("training/test_loop.py", "wiring/test_loop_wiring.py", *WIRING[1::-1])),
+    "training.loop": ("training/loop.py", (LOOP, "training/test_loop.py", TRAINING)),
 }
 # Tests that start processes.
 LEFT_OUT = (
@@ -107,7 +108,8 @@ def tests_of(module: str) -> list[str]:
 
 def mutants_of(module: str) -> list[Mutant]:
     """All faults of a target."""
-    found = mutations(ast.parse(source_of(module).read_text(encoding="utf-8")))
+    path = source_of(module)
+    found = mutations(ast.parse(path.read_text(encoding="utf-8")), vars(importlib.import_module(imported_name(path))))
     return [Mutant(module, number, m.line, m.where, m.what) for number, m in enumerate(found)]
 
 
@@ -208,8 +210,9 @@ def _be_mutant(mutant: Mutant, seconds: float, folder: Path) -> int:
     silence()
     path = source_of(mutant.module)
     name = imported_name(path)
+    tree = mutate(path.read_text(encoding="utf-8"), mutant.number, vars(sys.modules[name]))
     forget(importers_of(name))
-    sys.meta_path.insert(0, Impostor(name, path, mutate(path.read_text(encoding="utf-8"), mutant.number)))
+    sys.meta_path.insert(0, Impostor(name, path, tree))
     first = FirstFailure()
     try:
         code = run_tests(tests_of(mutant.module), str(folder / "tests"), first)
