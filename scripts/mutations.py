@@ -2,27 +2,31 @@
 
 import ast
 import copy
+import inspect
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 # Names that stand for things of the same type: taking one for the other is the classic fault of wiring.
-PAIRS = (
-    ("observed", "known"),
+NAMES = (
     ("train", "valid"),
     ("valid", "test"),
     ("entities", "relations"),
     ("head", "tail"),
     ("heads", "tails"),
     ("h", "t"),
-    ("better", "equal"),
-    ("rank", "size"),
-    ("label", "display"),
     ("known", "reached"),
     ("limit", "seed"),
     ("total", "apart"),
-    ("best", "weights"),
     ("head_seen", "tail_seen"),
+)
+ATTRIBUTES = (
+    *NAMES,
+    ("observed", "known"),
+    ("better", "equal"),
+    ("rank", "size"),
+    ("label", "display"),
+    ("best", "weights"),
     ("factual_treatment", "counterfactual_treatment"),
     ("factual_probability", "counterfactual_probability"),
 )
@@ -75,9 +79,13 @@ class Place:
         return Mutation(line, self.where, said, lambda: self.put(ast.copy_location(new, self.node)))
 
 
-def mutations(tree: ast.Module) -> list[Mutation]:
-    """All faults of a module in the order of its text; equal descriptions are numbered."""
-    found = [m for place in _places(tree, Place(tree, "module", frozenset(), None, _refuse)) for m in _faults(place)]
+def mutations(tree: ast.Module, namespace: Mapping[str, object]) -> list[Mutation]:
+    """All faults of a module in the order of its text; equal descriptions are numbered.
+
+    `namespace` is that of the module: what a function needs is not left out, since any test would notice.
+    """
+    top = Place(tree, "module", frozenset(), None, _refuse)
+    found = [m for place in _places(tree, top) for m in _faults(place, namespace)]
     seen: Counter[tuple[str, str]] = Counter()
     numbered = []
     for m in found:
@@ -135,6 +143,8 @@ def _idle(node: ast.AST, parent: ast.AST) -> bool:
         return True
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return True
+    if isinstance(node, ast.keyword) and node.arg in FORMAL:
+        return True
     if isinstance(node, ast.If) and _text(node.test) == "TYPE_CHECKING":
         return True
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("field", "Field", "Literal"):
@@ -143,7 +153,7 @@ def _idle(node: ast.AST, parent: ast.AST) -> bool:
     return kinds or (isinstance(parent, ast.ExceptHandler) and node is parent.type)
 
 
-def _faults(place: Place) -> Iterator[Mutation]:
+def _faults(place: Place, namespace: Mapping[str, object]) -> Iterator[Mutation]:
     node = place.node
     if place.is_test and isinstance(node, ast.expr) and not _is_exact(node) and not _is_not(node):
         yield place.to(ast.UnaryOp(ast.Not(), node), f"if {_text(node)} → if not")
@@ -162,7 +172,7 @@ def _faults(place: Place) -> Iterator[Mutation]:
     elif isinstance(node, ast.Constant):
         yield from _constants(place, node)
     elif isinstance(node, ast.Call):
-        yield from _dropped_keywords(place, node)
+        yield from _dropped_keywords(place, node, namespace)
     elif isinstance(node, ast.Name | ast.Attribute):
         yield from _swapped_names(place, node)
     elif isinstance(node, ast.stmt):
@@ -178,7 +188,7 @@ def _is_not(node: ast.expr) -> bool:
 
 
 def _operators(place: Place, node: ast.BinOp) -> Iterator[Mutation]:
-    words = any(isinstance(n, ast.Constant) and isinstance(n.value, str) for n in (node.left, node.right))
+    words = any(isinstance(n, ast.Constant) and isinstance(n.value, str | None) for n in (node.left, node.right))
     changed = OPERATORS.get(type(node.op))
     if changed is not None and not words:
         yield place.to(ast.BinOp(node.left, changed(), node.right))
@@ -195,9 +205,13 @@ def _constants(place: Place, node: ast.Constant) -> Iterator[Mutation]:
         yield place.to(ast.Constant(new), f"constant {value} → {new}")
 
 
-def _dropped_keywords(place: Place, node: ast.Call) -> Iterator[Mutation]:
+def _dropped_keywords(place: Place, node: ast.Call, namespace: Mapping[str, object]) -> Iterator[Mutation]:
+    called = namespace.get(node.func.id) if isinstance(node.func, ast.Name) else None
+    ours = callable(called) and getattr(called, "__module__", "").startswith("kgcf")
+    taken = inspect.signature(called).parameters if callable(called) and ours else {}
+    needed = {name for name, parameter in taken.items() if parameter.default is inspect.Parameter.empty}
     for keyword in node.keywords:
-        if keyword.arg is not None and keyword.arg not in FORMAL:
+        if keyword.arg is not None and keyword.arg not in FORMAL | needed:
             rest = [other for other in node.keywords if other is not keyword]
             said = f"{_text(node.func)}(… {_text(keyword)}) → left out"
             yield place.to(ast.Call(node.func, node.args, rest), said)
@@ -206,15 +220,16 @@ def _dropped_keywords(place: Place, node: ast.Call) -> Iterator[Mutation]:
 def _swapped_names(place: Place, node: ast.Name | ast.Attribute) -> Iterator[Mutation]:
     if not isinstance(node.ctx, ast.Load):
         return
-    own = node.id if isinstance(node, ast.Name) else node.attr
-    for pair in PAIRS:
+    own, pairs = (node.id, NAMES) if isinstance(node, ast.Name) else (node.attr, ATTRIBUTES)
+    for pair in pairs:
         if own not in pair:
             continue
         other = pair[1] if own == pair[0] else pair[0]
-        if isinstance(node, ast.Attribute):
+        if isinstance(node, ast.Name):
+            if other in place.names:
+                yield place.to(ast.Name(other, node.ctx))
+        elif not (isinstance(node.value, ast.Name) and node.value.id == "self" and own in ("observed", "train")):
             yield place.to(ast.Attribute(node.value, other, node.ctx))
-        elif other in place.names:
-            yield place.to(ast.Name(other, node.ctx))
 
 
 def _statements(place: Place, node: ast.stmt) -> Iterator[Mutation]:
@@ -241,8 +256,8 @@ def _default_of(annotation: ast.expr) -> ast.expr | None:
     return None
 
 
-def mutate(source: str, number: int) -> ast.Module:
+def mutate(source: str, number: int, namespace: Mapping[str, object]) -> ast.Module:
     """The module with its `number`-th fault."""
     tree = ast.parse(source)
-    mutations(tree)[number].apply()
+    mutations(tree, namespace)[number].apply()
     return ast.fix_missing_locations(tree)

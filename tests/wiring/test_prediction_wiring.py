@@ -132,6 +132,11 @@ def test_completion_asks_all_relations_and_reports_progress(town: Town) -> None:
     assert sum(done) == len({(h, r) for h, r, _ in town.raw.all})
 
 
+def test_a_thousand_triples_are_proposed_unless_told_otherwise(town: Town) -> None:
+    assert len(town.run.complete(every_entity=True, top=1001)) == 1001
+    assert len(town.run.complete(every_entity=True)) == 1000
+
+
 def test_a_new_graph_is_all_that_is_seen(town: Town) -> None:
     rows = [("anna", "parent", "ben"), ("ben", "parent", "cleo"), ("cleo", "friend", "dora")]
     found = town.run.predict("anna", "grandparent", graph=rows, top=99, show_known=True)

@@ -1,0 +1,165 @@
+"""From data to a run folder and back: stages computed once, settings that arrive, data that come back whole."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kgcf
+from kgcf.errors import StorageError
+from kgcf.pipeline import Surroundings
+from kgcf.prediction.best import collect_best
+from kgcf.run import Run
+from kgcf.storage import map_arrays
+from kgcf.training.loop import Listener
+from tests.wiring.conftest import CHANGES, Town
+from tests.wiring.raw import reciprocal_ranks
+
+QUICK = (*CHANGES, "training.epochs=1")
+
+
+class Stopping(Listener):
+    """Presses Ctrl-C after the first step."""
+
+    def step(self, done: int, total: int, epoch: int, means: dict[str, float]) -> None:
+        raise KeyboardInterrupt
+
+
+def test_stages_are_said_kept_and_not_done_again(town: Town, tmp_path: Path) -> None:
+    said: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        kgcf.fit(town.raw.folder, tmp_path / "run", changes=QUICK, around=Surroundings(Stopping(), said.append))
+    assert [line.split()[0].rstrip(":") for line in said] == ["treatment", "entity", "matching"]
+    assert f"{len(town.raw.train):,} triples" in said[2]
+    kept = {name: (tmp_path / "run" / name).read_bytes() for name in ("treatment.safetensors", "space.safetensors")}
+    said.clear()
+    run = kgcf.resume(tmp_path / "run", Surroundings(say=said.append))
+    assert said == []
+    assert {name: run.folder.file(name).read_bytes() for name in kept} == kept
+    whole = kgcf.fit(town.raw.folder, tmp_path / "whole", changes=QUICK)
+    rows = town.raw.train[:20]
+    assert run.score(rows).tolist() == whole.score(rows).tolist()
+
+
+def test_the_space_is_made_by_its_settings(town: Town, tmp_path: Path) -> None:
+    spaces = []
+    for walks in (2, 3):
+        run = kgcf.fit(town.raw.folder, tmp_path / f"{walks}", changes=(*QUICK, f"space.walks={walks}"))
+        spaces.append(np.array(map_arrays(run.folder.file("space.safetensors"))["vectors"]))
+    assert (spaces[0] != spaces[1]).any()
+
+
+@pytest.mark.parametrize(
+    ("changes", "files"),
+    [
+        (("objective.alpha=0", "objective.beta=0"), {"treatment.safetensors"}),
+        (("decoder.treatment=false",), set()),
+        (("objective.beta=0",), {"treatment.safetensors", "space.safetensors", "counterfactuals.parquet"}),
+        (("objective.alpha=0",), {"treatment.safetensors", "space.safetensors", "counterfactuals.parquet"}),
+    ],
+)
+def test_stages_run_where_a_loss_needs_them(
+    town: Town, tmp_path: Path, changes: tuple[str, ...], files: set[str]
+) -> None:
+    run = kgcf.fit(town.raw.folder, tmp_path / "run", changes=(*QUICK, *changes))
+    stages = ("treatment.safetensors", "space.safetensors", "counterfactuals.parquet")
+    assert {name for name in stages if run.folder.file(name).exists()} == files
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "training.seed=1",
+        "training.remove=pair",
+        "training.learning_rate=0.01",
+        "objective.alpha=0.9",
+        "objective.beta=0.9",
+        "objective.negatives=5",
+        "matching.candidates=all",
+        "treatment.leave_one_out=false",
+        "training.skip_unreached=false",
+        "treatment.method=louvain",
+    ],
+)
+def test_every_setting_reaches_the_weights(town: Town, tmp_path: Path, change: str) -> None:
+    """Whatever is switched, the model that comes out is another one, and the same again with the same switch."""
+    plain = kgcf.fit(town.raw.folder, tmp_path / "plain", changes=QUICK)
+    other = kgcf.fit(town.raw.folder, tmp_path / "other", changes=(*QUICK, change))
+    rows = town.raw.train[:20]
+    assert (plain.score(rows) != other.score(rows)).any()
+
+
+def test_removal_left_to_the_data_is_settled_by_validation(town: Town, tmp_path: Path) -> None:
+    run = kgcf.fit(town.raw.folder, tmp_path / "run", changes=(*QUICK, "training.remove=auto"))
+    linked = {frozenset((h, t)) for h, _, t in town.raw.train}
+    share = np.mean([frozenset((h, t)) in linked for h, _, t in town.raw.valid])
+    assert run.settings.training.remove == ("pair" if share < 0.01 else "triple")
+    assert run.settings.training.threads == 1
+    other = kgcf.fit(town.raw.folder, tmp_path / "threads", changes=[*(c for c in QUICK if "threads" not in c)])
+    assert other.settings.training.threads == 1  # so small a graph is not worth a second
+
+
+def test_an_opened_run_is_the_run(town: Town) -> None:
+    opened = kgcf.open(town.run.folder.path)
+    for name in ("train", "valid", "test"):
+        mine, theirs = getattr(opened.data, name), getattr(town.run.data, name)
+        assert mine.queries.tolist() == theirs.queries.tolist()
+        assert sorted(mine.known.triples.tolist()) == sorted(theirs.known.triples.tolist())
+        assert mine.observed.triples.tolist() == theirs.observed.triples.tolist()
+    assert opened.data.notes == town.run.data.notes
+    assert opened.data.name == town.run.data.name
+    wanted = np.mean(reciprocal_ranks(town.train, town.raw.test, town.raw.all))
+    assert opened.evaluate()["mrr"] == pytest.approx(wanted, rel=1e-9)
+
+
+def test_weights_come_back(tmp_path: Path) -> None:
+    rows = ["a\tr\tb\t0.5", "b\tr\tc\t2.0", "c\ts\ta\t1.5", "a\ts\tc\t0.25", "b\ts\ta\t3.0", "c\tr\tb\t1.0"] * 4
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "train.tsv").write_text("head\trelation\ttail\tweight\n" + "\n".join(rows) + "\n")
+    data = kgcf.read(folder / "train.tsv")
+    run = kgcf.fit(data, tmp_path / "run", preset="nbfnet", changes=QUICK)
+    opened = kgcf.open(tmp_path / "run")
+    assert run.data.graph.weights is not None
+    assert opened.data.graph.weights is not None
+    assert opened.data.graph.weights.tolist() == run.data.graph.weights.tolist()
+
+
+def test_an_empty_folder_is_taken_and_a_file_is_not(town: Town, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    kgcf.fit(town.raw.folder, tmp_path / "empty", changes=QUICK)
+    assert kgcf.open(tmp_path / "empty").folder.path == tmp_path / "empty"
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(StorageError, match="exists already"):
+        kgcf.fit(town.raw.folder, tmp_path / "file", changes=QUICK)
+    assert (tmp_path / "file").read_text() == "mine"
+    kgcf.fit(town.raw.folder, tmp_path / "deep" / "er", changes=QUICK)
+    with pytest.raises(StorageError, match="is not a run"):
+        kgcf.resume(tmp_path)
+
+
+def test_a_damaged_run_is_not_resumed(town: Town, tmp_path: Path) -> None:
+    run = kgcf.fit(town.raw.folder, tmp_path / "run", changes=QUICK)
+    file = run.folder.file("entities.txt")
+    file.write_text(file.read_text().replace("e3", "x3"))
+    with pytest.raises(StorageError, match=r"entities\.txt is damaged"):
+        kgcf.resume(tmp_path / "run")
+
+
+@pytest.mark.parametrize(("limit", "seed"), [(3, 0), (3, 5), (None, 0)])
+def test_a_calibration_asks_about_the_triples_it_says(town: Town, limit: int | None, seed: int) -> None:
+    run = Run.open(town.run.folder.path)
+    before = run.folder.file("calibration.json").read_bytes()
+    done: list[int] = []
+    record = run.calibrate(limit=limit, seed=seed, save=False, advance=done.append)
+    assert run.folder.file("calibration.json").read_bytes() == before
+    assert (record.protocol["limit"], record.protocol["seed"]) == (limit, seed)
+    assert record.valid is not None
+    assert record.test is not None
+    for name, report in (("valid", record.valid), ("test", record.test)):
+        task = getattr(run.data, name)
+        asked = collect_best(run.bind(task.observed, task.entities), task, limit=limit, seed=seed)
+        assert report.questions == asked.question_count
+        assert report.answers == len(asked)
+    assert sum(done) == record.valid.questions + record.test.questions
+    assert run.calibrate(test=False, limit=limit, seed=seed, save=False).valid == record.valid
