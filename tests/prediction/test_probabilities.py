@@ -17,8 +17,8 @@ from kgcf.data.dataset import Dataset, Split
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import StorageError
-from kgcf.evaluation.calibration import Calibration, FittedCurve
-from kgcf.evaluation.curves import PlattCurve
+from kgcf.evaluation.completed import CompletionCalibration
+from kgcf.evaluation.link_curves import LinkCurve
 from kgcf.pipeline import fit
 from kgcf.prediction.answers import Answer
 from kgcf.prediction.best import collect_best
@@ -59,6 +59,9 @@ def test_training_fits_and_leaves_test_alone(trained: Run) -> None:
     assert values["valid"]["answers"] == 10 * values["valid"]["questions"]
     assert 0 < values["valid"]["base_rate"] < 1
     assert {"label", "answers", "unreached", "ece", "seed", "commit"} <= set(values["protocol"])
+    assert "held back for validation" in values["protocol"]["completion"]["meaning"]
+    assert values["completion"]["scope"] == "seen"
+    assert values["completion"]["facts"]["questions"] > 0
 
 
 def test_an_opened_run_has_the_same_calibration(trained: Run) -> None:
@@ -105,6 +108,7 @@ def test_answers_carry_the_calibrated_probability(trained: Run) -> None:
     for head, relation in questions(run.data):
         answers = run.predict(head, relation, top=40, observed="train")
         assert {a.probability_from for a in answers} == {calibration.method}
+        assert {a.probability_given for a in answers} == {"the question has an answer that is not observed"}
         logits, reached = np.array([a.logit for a in answers]), np.array([a.reached for a in answers])
         assert [a.probability for a in answers] == calibration.probabilities(logits, reached).tolist()
         assert [a.rank for a in answers] == sorted(a.rank for a in answers)
@@ -129,16 +133,20 @@ def test_half_links_are_those_of_train(trained: Run) -> None:
 def test_completion_uses_the_calibrated_probability(trained: Run) -> None:
     run = Run.open(trained.folder.path)
     assert run.calibration is not None
-    known = Calibration("platt", "for this test", {"platt": FittedCurve(PlattCurve(2.0, -3.0), 1e-9)})
-    run.calibration = replace(run.calibration, calibration=known)
+    curve = LinkCurve((-20.0, 20.0), (-43.0, 37.0), (0.0, 0.5, -2.0))  # 2 · logit − 3, and an intercept by relation
+    known = CompletionCalibration("seen", "for this test", curve)
+    run.calibration = replace(run.calibration, completion=known)
     everything = run.complete(["grandparent"], top=200)
     probabilities = [a.probability for a in everything]
-    assert probabilities == pytest.approx([1 / (1 + np.exp(3 - 2 * a.logit)) for a in everything])
+    assert probabilities == pytest.approx([1 / (1 + np.exp(2.5 - 2 * a.logit)) for a in everything])
     assert probabilities == sorted(probabilities, reverse=True)
     bar = probabilities[len(probabilities) // 2]
     likely = run.complete(["grandparent"], top=200, min_probability=bar)
     assert likely == [a for a in everything if a.probability >= bar]
     assert 0 < len(likely) < len(everything)
+    both = run.complete(["grandparent", "friend"], top=400)
+    assert [a.probability for a in both] == sorted((a.probability for a in both), reverse=True)
+    assert [a.logit for a in both] != sorted((a.logit for a in both), reverse=True)  # the ranking is by probability
     train = trained.data.graph.triples[trained.data.graph.triples[:, 1] == 1]
     for a in everything:  # completion asks about entities seen in all that was given, valid and test included
         assert a.head_seen == (trained.data.entities.id(a.head) in train[:, 0])
@@ -187,6 +195,46 @@ def test_other_weights_have_no_calibration(trained: Run) -> None:
         path.write_text(kept)
 
 
+def test_a_calibration_of_an_older_kgcf_is_not_used_and_made_anew(trained: Run) -> None:
+    path = trained.folder.file(FILE)
+    kept = path.read_text()
+    older = {name: value for name, value in json.loads(kept).items() if name not in ("format", "completion")}
+    try:
+        path.write_text(json.dumps(older))
+        with pytest.warns(UserWarning, match="older kgcf, which let test truths into the fit; .* kgcf evaluate"):
+            run = Run.open(trained.folder.path)
+        assert run.calibration is None
+        assert run.predict("3", "grandparent", top=1)[0].probability_given == "nothing: not calibrated"
+        links = run.complete(["grandparent"], top=3)  # fitted on the spot
+        assert {a.probability_from for a in links} == {"completion"}
+        run.evaluate(save=True)
+        assert Run.open(trained.folder.path).calibration == run.calibration != None  # noqa: E711
+        assert run.complete(["grandparent"], top=3) == links
+    finally:
+        path.write_text(kept)
+
+
+def test_all_candidates_have_a_calibration_of_their_own(trained: Run) -> None:
+    found = trained.completion_calibration(every_entity=True)
+    assert found.scope == "all"
+    assert {a.probability_from for a in trained.complete(["friend"], top=3, every_entity=True)} == {"completion"}
+
+
+def test_questions_apart_share_no_head_and_relation_with_the_fit(trained: Run) -> None:
+    data = trained.data
+    rows = np.concatenate([data.test.queries, data.valid.queries[:3] * [1, 1, 0] + [0, 0, 39]]).astype(np.int32)
+    moved = replace(data, test=replace(data.test, queries=rows))
+    record = Run(trained.folder, trained.model, moved, trained.settings).calibrate(seed=7, save=False)
+    fitted, asked = (
+        {(h, r) for h, r, _ in triples} | {(t, r + 3) for _, r, t in triples}
+        for triples in (data.valid.queries.tolist(), rows.tolist())
+    )
+    assert record.test is not None
+    assert record.test_apart is not None
+    assert record.test.questions == len(asked)
+    assert 0 < record.test_apart.questions == len(asked - fitted) < len(asked)
+
+
 def test_a_run_without_validation_says_why_it_has_sigmoids(tmp_path: Path) -> None:
     data = dataset()
     bare = replace(data, valid=replace(data.valid, queries=data.valid.queries[:0]))
@@ -201,7 +249,7 @@ def test_a_run_without_validation_says_why_it_has_sigmoids(tmp_path: Path) -> No
 
 
 def test_people_see_which_probability_it_is(trained: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    unseen = Answer("a", "r", "b", "a", "r", "b", 1, 0.5, 0.25, "isotonic", "nothing", False, False, False, True)
+    unseen = Answer("a", "r", "b", "a", "r", "b", 1, 0.5, 0.25, "isotonic", "a question", False, False, False, True)
     Console(width=120).print(answer_table([unseen]))
     text = capsys.readouterr().out
     assert "probability (isotonic)" in text
