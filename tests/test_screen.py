@@ -37,7 +37,10 @@ def test_a_string_is_text_everywhere_in_a_table() -> None:
     assert printed(table).count(SHOWN) == 6
 
 
-@pytest.mark.parametrize("text", ["Élysée", "日本 語", "👩‍👩‍👧", "שלום‏", "نمی‌خواهم", "a\u00a0b", "ﬁ"])
+@pytest.mark.parametrize(
+    "text",
+    ["Élysée", "日本 語", "\U0001f469\u200d\U0001f467", "שלום\u200f", "می\u200cخواهم", "a\u00a0b"],
+)
 def test_ordinary_text_stays(text: str) -> None:
     assert inert(text) == text
 

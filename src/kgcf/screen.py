@@ -35,7 +35,7 @@ class Screen(Console):
     """
 
     def __init__(self, *, stderr: bool = False, wrap: bool = True) -> None:
-        super().__init__(stderr=stderr, soft_wrap=not wrap, markup=False, emoji=False, highlight=False)
+        super().__init__(stderr=stderr, soft_wrap=not wrap, highlight=False)
 
     def render_str(
         self,

@@ -59,6 +59,31 @@ def test_effects_and_shares_follow_the_rule_of_the_table() -> None:
     assert found.shares.train_left_out != treatment_shares(data, treatment).train_left_out
 
 
+def test_namesakes_are_told_apart() -> None:
+    data = random_data()
+    entities = Vocabulary([f"e{i}" for i in range(32)], {f"e{i}": "Georgia" for i in range(32)})
+    relations = Vocabulary(["r0", "r1", "r2"], {"r0": "borders", "r1": "borders", "r2": "knows"})
+    parts = (data.train.queries, data.valid.queries, data.test.queries)
+    named = transductive("small", entities, relations, parts)
+    found = diagnosed(named)
+    assert {part.label: part.name for part in found.relations} == {
+        "r0": "borders (r0)",
+        "r1": "borders (r1)",
+        "r2": "knows",
+    }
+    assert {part["label"] for part in found.to_json()["relations"]} == {"r0", "r1", "r2"}
+    space = embed_entities(named.graph, SPACE, threads=1)
+    table = match_pairs(named.graph.triples, named.graph, space, assign_treatment(named.graph), threads=1)
+    row = next(i for i in range(len(table)) if table.matched[i] and table.triples[i, 1] == 0)
+    values = row_json(table, row, entities, relations)
+    assert values["sentence"].startswith(f"For (Georgia ({values['head']}), borders (r0), Georgia ({values['tail']}))")  # type: ignore[attr-defined]
+    assert f"is (Georgia ({values['substitute_head']}), Georgia ({values['substitute_tail']}))" in str(
+        values["sentence"]
+    )
+    assert (values["head_name"], values["relation"], values["relation_name"]) == ("Georgia", "r0", "borders")
+    assert values["substitute_head_name"] == values["substitute_tail_name"] == values["tail_name"] == "Georgia"
+
+
 def test_the_leak_shows() -> None:
     """Pairs linked once, disjoint: every edge makes its own treatment, and without it nothing is treated."""
     train = np.array([[2 * i, 0, 2 * i + 1] for i in range(40)])

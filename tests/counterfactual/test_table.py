@@ -42,6 +42,19 @@ def test_parquet_round_trip(candidates: str, tmp_path: Path) -> None:
     assert all((row["substitute_head_label"] is None) == (not row["matched"]) for row in labels)
 
 
+def test_names_stand_beside_labels(tmp_path: Path) -> None:
+    table, n, r = make_table()
+    entities = Vocabulary.numbered(n).with_names({str(i): "same" for i in range(0, n, 2)})
+    table.to_parquet(tmp_path / "t.parquet", entities, Vocabulary([f"r{i}" for i in range(r)], {"r0": "likes"}))
+    assert (CounterfactualTable.from_parquet(tmp_path / "t.parquet").triples == table.triples).all()
+    for row in pq.read_table(tmp_path / "t.parquet").to_pylist():
+        for part in ("head", "tail", "substitute_head", "substitute_tail"):
+            label = row[f"{part}_label"]
+            assert row[f"{part}_name"] == (None if label is None else entities.display(int(label)))
+        likes = {0: "likes", r: "inverse of likes"}
+        assert row["relation_name"] == likes.get(row["relation"], row["relation_label"])
+
+
 def test_the_swapped_query_has_the_swapped_substitute() -> None:
     table, _, _ = make_table()
     half = len(table) // 2

@@ -38,6 +38,12 @@ def test_turtle(write: Write) -> None:
     assert data.relations.id("shares a border with") == data.relations.id("http://example.org/borders")
 
 
+def test_an_empty_label_is_no_name(write: Write) -> None:
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    table = read_table(write("g.nt", f'{NTRIPLES}<http://e.org/a> {label} " " .\n<http://e.org/b> {label} "B" .\n'))
+    assert table.entity_names == {"http://e.org/b": "B"}
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_ntriples(write: Write, packed: bool) -> None:
     path = write("g.nt.gz", gzip.compress(NTRIPLES.encode())) if packed else write("g.nt", NTRIPLES)

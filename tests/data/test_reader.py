@@ -9,9 +9,12 @@ import polars as pl
 import pytest
 
 from kgcf.data.dataset import Dataset, Split
+from kgcf.data.findings import describe_mirrors
+from kgcf.data.mirrors import Mirror
 from kgcf.data.reader import read_path
 from kgcf.data.source import read
 from kgcf.data.splitting import SplitSettings
+from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import DataError, UnknownNameError
 
 Write = Callable[[str, str | bytes], Path]
@@ -165,3 +168,9 @@ def test_names_are_attached_and_accepted(write: Write) -> None:
 def test_an_unknown_source_gets_suggestions() -> None:
     with pytest.raises(UnknownNameError, match="no file, folder or benchmark called 'wn18r'. Did you mean 'wn18rr'"):
         read("wn18r")
+
+
+def test_mirrored_relations_with_one_name_are_told_apart() -> None:
+    relations = Vocabulary(["r0", "r1"], {"r0": "wed", "r1": "wed"})
+    (note,) = describe_mirrors([Mirror(0, 1, True, 9, 1.0)], relations, leak_allowed=False)
+    assert "'wed (r0)' and 'wed (r1)'" in note

@@ -12,6 +12,7 @@ from kgcf.data.graph import KnowledgeGraph
 from kgcf.errors import DataError
 from kgcf.evaluation.report import breakdown_tables, evaluation_table
 from kgcf.evaluation.results import evaluate
+from kgcf.screen import Screen
 
 
 class SymmetryScorer:
@@ -31,6 +32,16 @@ def test_frequency_counts_what_it_says() -> None:
     graph = KnowledgeGraph.build([[0, 0, 1], [2, 0, 1], [0, 0, 3], [1, 1, 3]], 4, 2)
     scores = FrequencyScorer(graph).score_tails(np.array([0, 3]), np.array([0, 2]))
     assert scores.tolist() == [[0, 2, 0, 1], [2, 0, 1, 0]]
+
+
+def test_relations_with_one_name_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    data = registry.load("world")
+    result = evaluate(FrequencyScorer(data.graph), data, model="frequency", limit=20)
+    first, second = sorted(result.per_relation, key=lambda label: -result.per_relation[label]["both"]["count"])[:2]
+    Screen().print(breakdown_tables(result, data.relations.with_names({first: "[same]", second: "[same]"})))
+    text = " ".join(capsys.readouterr().out.replace("│", "").split())
+    assert text.count("[same]") == 2
+    assert text.count(f"({first.split()[0]}") >= 1
 
 
 def test_breakdowns_add_up_on_world() -> None:

@@ -16,6 +16,7 @@ from kgcf.errors import SettingsError
 from kgcf.explanation.explanation import Explanation, Named
 from kgcf.explanation.page import render_page, write_page
 from kgcf.explanation.picture import draw_paths, place_entities
+from kgcf.pictures import drawable
 
 from .test_explainer import people
 
@@ -191,6 +192,12 @@ def test_picture(tmp_path: Path) -> None:
     assert sizes["Hal"] == 0
     with pytest.raises(SettingsError, match=".png"):
         draw_paths(people().explain("Ann", "likes", "Cyd"), tmp_path / "paths.pdf")
+
+
+def test_names_in_pictures_are_inert_and_short() -> None:
+    assert drawable("bell\x07 $x$", math=False) == r"bell\x07 $x$"
+    assert drawable("bell\x07 $x$") == r"bell\x07 \$x\$"
+    assert (drawable("abcdef", 4), drawable("abcdef", 4, keep="end")) == ("abc…", "…def")
 
 
 def test_places_of_entities_differ() -> None:
