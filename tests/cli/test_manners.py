@@ -94,7 +94,7 @@ def test_json_is_escaped_where_it_cannot_be_shown(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(sys, "stdout", stream)
         print_json("é")
         stream.flush()
-        assert stream.buffer.getvalue() == expected  # type: ignore[attr-defined]
+        assert stream.buffer.getvalue() == expected
 
 
 @pytest.mark.parametrize("both", [False, True])
