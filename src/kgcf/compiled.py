@@ -30,8 +30,8 @@ def reassociated(function: Callable[P, T]) -> Callable[P, T]:
     return _compiled(function, fastmath={"reassoc", "contract"})
 
 
-def _compiled(function: Callable[P, T], **options: object) -> Callable[P, T]:
-    compiled = numba.njit(nogil=True, **options)(function)
+def _compiled(function: Callable[P, T], fastmath: bool | set[str] = False) -> Callable[P, T]:
+    compiled: Any = numba.njit(nogil=True, fastmath=fastmath)(function)
     kept = _kept(function)
     if kept is not None:
         compiled._cache = kept  # what njit(cache=True) does, with a cache that can do without its disk
@@ -39,20 +39,20 @@ def _compiled(function: Callable[P, T], **options: object) -> Callable[P, T]:
     return result
 
 
-class _KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
+class _KernelCache(FunctionCache):
     """Numba's cache; what cannot be read is compiled again, what cannot be written is not kept."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:  # noqa: ANN401
         """The compiled code of a signature, None if there is none that can be read."""
         try:
-            return super().load_overload(sig, target_context)
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         except (OSError, EOFError, pickle.UnpicklingError):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:  # noqa: ANN401
         """Keep the compiled code of a signature where there is room."""
         try:
-            super().save_overload(sig, data)
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
         except OSError as error:
             _notice(f"compiled code cannot be kept in {self.cache_path} ({error.strerror}), so that starting is slow")
 
@@ -63,20 +63,21 @@ def _kept(function: Callable[..., object]) -> _KernelCache | None:
     Numba raises where it has no place, as in a read-only installation of a user without a home.
     """
     try:
-        return _KernelCache(function)
+        return _KernelCache(function)  # type: ignore[no-untyped-call]
     except RuntimeError:
         folder = temporary_cache()
     if folder is None:
         _notice("there is no folder to keep compiled code in, so that every start is slow; NUMBA_CACHE_DIR names one")
         return None
     _notice(f"compiled code is kept in {folder}, for want of a better place; NUMBA_CACHE_DIR names one")
-    usual, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)
+    config: Any = numba.config
+    usual, config.CACHE_DIR = config.CACHE_DIR, str(folder)
     try:
-        return _KernelCache(function)
+        return _KernelCache(function)  # type: ignore[no-untyped-call]
     except RuntimeError:
         return None
     finally:
-        numba.config.CACHE_DIR = usual
+        config.CACHE_DIR = usual
 
 
 @cache

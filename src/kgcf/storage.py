@@ -37,14 +37,14 @@ _PROBE = bytes(4096)  # written to see whether there is room at all
 
 
 @contextmanager
-def writing(path: Path, *others: type[Exception]) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
     """Turn what a full disk or a forbidden folder raises in the block into one sentence about `path`.
 
-    Every writer of kgcf goes through here; `others` are the errors of a library that has its own.
+    Every writer of kgcf goes through here.
     """
     try:
         yield
-    except (OSError, SafetensorError, *others) as error:
+    except (OSError, SafetensorError) as error:
         raise StorageError(cannot_write(path, error)) from error
 
 
