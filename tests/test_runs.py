@@ -127,7 +127,7 @@ def test_results_of_other_data_are_never_the_runs_own(run: Run) -> None:
     other = read([("a", "parent", "b"), ("b", "parent", "c"), ("a", "grandparent", "c")], split=SplitSettings(0, 0.4))
     for asked in ({"data": other}, {"split": "valid"}, {"limit": 2}):
         with pytest.raises(KgcfError, match="Only the whole test split of the run's own data is saved"):
-            run.evaluate(save=True, **asked)  # type: ignore[arg-type]
+            run.evaluate(save=True, **asked)
     assert run.folder.file("results.json").read_bytes() == own
     assert run.evaluate("test", data=other).protocol["dataset"] != run.evaluate("test").protocol["dataset"]
 

@@ -4,12 +4,18 @@ import shutil
 import sqlite3
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
+from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from kgcf.cli import tune
+from kgcf.cli.study import Study, describe_search
 from kgcf.cli.tune import tune_command
+from kgcf.config import configure
+from kgcf.data.dataset import transductive
+from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import KgcfError, SettingsError, StorageError
 from kgcf.runs import RunFolder
 from tests.training.tiny import TINY, dataset, write_folder
@@ -128,7 +134,7 @@ def test_a_trial_that_was_trained_but_not_noted_is_not_trained_again(
         raise KgcfError("stopped")
 
     with monkeypatch.context() as patch:
-        patch.setattr(tune.Study, "add", stop)
+        patch.setattr(Study, "add", stop)
         with pytest.raises(KgcfError, match="stopped"):
             rows(data, copy, "--trials", "2")
     monkeypatch.setattr(tune, "fit", stop)
@@ -159,3 +165,26 @@ def test_a_search_of_another_program_is_refused(data: Path, copy: Path) -> None:
     database.close()
     with pytest.raises(SettingsError, match="not made by this kgcf"):
         rows(data, copy)
+
+
+def test_a_search_depends_on_train_validation_and_names_but_not_on_test() -> None:
+    data = dataset()
+    train, valid, test = (split.queries for split in data.splits)
+
+    def checksum(
+        splits: tuple[NDArray[np.int32], ...] = (train, valid, test),
+        entities: Vocabulary = data.entities,
+        relations: Vocabulary = data.relations,
+    ) -> object:
+        one, two, three = splits
+        changed = transductive("tiny", entities, relations, (one, two, three))
+        return describe_search(changed, "default", configure("default"), {}, 0)["data checksum"]
+
+    others = {
+        checksum((np.concatenate([train[1:], test[:1]]), valid, test)),
+        checksum((train, test, test)),
+        checksum(entities=Vocabulary([f"x{i}" for i in range(40)])),
+        checksum(relations=Vocabulary(["grandparent", "parent", "friend"])),
+    }
+    assert len(others | {checksum()}) == 5
+    assert checksum((train, valid, test[:2])) == checksum()

@@ -32,11 +32,10 @@ def test_labels_of_a_file_stay(tmp_path: Path) -> None:
     graph = clustered_graph(np.random.default_rng(0))
     path = tmp_path / "labels.tsv"
     path.write_text("".join(f"e{i}\t{i % 3}\n" for i in range(graph.entity_count)))
-    vocabularies = {
-        "entities": Vocabulary([f"e{i}" for i in range(graph.entity_count)]),
-        "relations": Vocabulary.numbered(graph.relation_count),
-    }
-    treatment = assign_treatment(graph, TreatmentSettings(method="file", path=path), **vocabularies)
+    entities = Vocabulary([f"e{i}" for i in range(graph.entity_count)])
+    relations = Vocabulary.numbered(graph.relation_count)
+    settings = TreatmentSettings(method="file", path=path)
+    treatment = assign_treatment(graph, settings, entities=entities, relations=relations)
     path.unlink()
     part = assign_to_part(treatment, graph.without(graph.triples[::2]))
     np.testing.assert_array_equal(part.treated([0, 1], [0, 0]), treatment.treated([0, 1], [0, 0]))
