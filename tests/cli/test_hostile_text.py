@@ -165,7 +165,15 @@ def test_counterfactuals(place: Path) -> None:
 
 
 def test_tune(place: Path) -> None:
-    search = ("--search", "encoder.layers=1", "--trials", "1", "--output", place / "[/search]", *QUICK)
+    search: tuple[str | Path, ...] = (
+        "--search",
+        "encoder.layers=1",
+        "--trials",
+        "1",
+        "--output",
+        place / "[/search]",
+        *QUICK,
+    )
     assert "encoder.layers" in said("tune", data_of(place), "--preset", "nbfnet", *search).stdout
 
 

@@ -22,8 +22,24 @@ Triple = tuple[str, str, str]
 def answers_about(triples: Sequence[Triple], names: dict[str, str] | None = None) -> list[Answer]:
     shown = names or {}
     return [
-        Answer(*t, *(shown.get(x, x) for x in t), rank, 0.5, 0.25, "platt", "nothing", False, True, True, False)  # type: ignore[arg-type,call-arg]
-        for rank, t in enumerate(triples, start=1)
+        Answer(
+            head=h,
+            relation=r,
+            tail=t,
+            head_name=shown.get(h, h),
+            relation_name=shown.get(r, r),
+            tail_name=shown.get(t, t),
+            rank=rank,
+            logit=0.5,
+            probability=0.25,
+            probability_from="platt",
+            probability_given="nothing",
+            known=False,
+            reached=True,
+            head_seen=True,
+            tail_seen=False,
+        )
+        for rank, (h, r, t) in enumerate(triples, start=1)
     ]
 
 
