@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kgcf.data.hidden import Remove
 from kgcf.explanation.case import open_case
 from kgcf.explanation.deletion import KINDS, DeletionCurve, Removed, trace_deletions
 from kgcf.explanation.paths import Layers, Weighting
@@ -25,7 +26,6 @@ from kgcf.prediction.observed import ObservedGraph
 from kgcf.progress import showing
 from kgcf.provenance import provenance
 from kgcf.run import Run
-from kgcf.training.batches import Remove
 from mechanisms import Rule, measure_gold
 
 WAYS: tuple[Layers, ...] = ("own", "all")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from kgcf.data import registry
 from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.hidden import Remove
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import DataError
 from kgcf.explanation.case import Case, open_case
@@ -25,7 +26,6 @@ from kgcf.explanation.lattice import Lattice
 from kgcf.explanation.paths import Layers, Path, RandomPaths, Weighting, find_best_paths
 from kgcf.prediction.observed import ObservedGraph
 from kgcf.progress import showing
-from kgcf.training.batches import Remove
 
 DEPTHS = (1, 5, 10)
 EDGES = (5, 10, 20)

@@ -15,6 +15,7 @@ from kgcf.config import Settings
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.encoding import encode
 from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.hidden import Remove
 from kgcf.data.reader import read_table, table_from
 from kgcf.data.tables import TripleTable
 from kgcf.data.vocabulary import Vocabulary
@@ -34,7 +35,6 @@ from kgcf.prediction.observed import ObservedGraph
 from kgcf.progress import Advance, silent
 from kgcf.runs import RunFolder
 from kgcf.storage import map_arrays, save_arrays, write_json
-from kgcf.training.batches import Remove
 from kgcf.treatment import assign_treatment
 
 Observed = Literal["all", "train"]

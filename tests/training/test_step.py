@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import hide_by_rule
+from kgcf.data.hidden import Remove, hide_by_rule
 from kgcf.model import KGCF
 from kgcf.propagation.plan import Planner
 from kgcf.propagation.reference import DenseEdges, propagate_densely, score_densely
-from kgcf.training.batches import Batch, Remove, make_batch, stream
+from kgcf.training.batches import Batch, make_batch, stream
 from kgcf.training.loop import Trainer
 from kgcf.training.objective import query_losses
 from kgcf.training.settings import TrainingSettings

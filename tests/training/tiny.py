@@ -7,11 +7,10 @@ import torch
 
 from kgcf.data.dataset import Dataset, transductive
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import HiddenTriples
+from kgcf.data.hidden import HiddenTriples, Remove
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.encoder import EncoderSettings
 from kgcf.model import KGCF, DecoderSettings
-from kgcf.training.batches import Remove
 from kgcf.training.objective import ObjectiveSettings
 from kgcf.training.step import StepContext
 from kgcf.training.substitutes import Substitutes

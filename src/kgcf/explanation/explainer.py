@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from kgcf.counterfactual import Candidates
+from kgcf.data.hidden import Remove
 from kgcf.embedding import EntitySpace
 from kgcf.explanation.case import Case, open_case
 from kgcf.explanation.counterfactual import (
@@ -30,7 +31,6 @@ from kgcf.explanation.explanation import (
 from kgcf.explanation.importance import Attribution
 from kgcf.explanation.paths import Layers, Path, PathEdge, Weighting
 from kgcf.prediction.observed import ObservedGraph
-from kgcf.training.batches import Remove
 
 EdgeTable = dict[tuple[int, int, int], EdgeTreatments]
 

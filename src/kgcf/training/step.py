@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import HiddenTriples
+from kgcf.data.hidden import HiddenTriples, Remove
 from kgcf.model import KGCF, Evidence
 from kgcf.propagation.parallel import Workers
 from kgcf.propagation.plan import Planner
 from kgcf.propagation.sparse import budget_for
-from kgcf.training.batches import Batch, Remove
+from kgcf.training.batches import Batch
 from kgcf.training.objective import ObjectiveSettings, query_losses
 from kgcf.training.substitutes import Substitutes, discrepancy_loss, pick_pairs
 

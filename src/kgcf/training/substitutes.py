@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import hide_by_rule
+from kgcf.data.hidden import Remove, hide_by_rule
 from kgcf.model import KGCF
 from kgcf.propagation.plan import Planner
 from kgcf.propagation.sparse import propagate
-from kgcf.training.batches import Batch, Remove
+from kgcf.training.batches import Batch
 from kgcf.training.objective import Discrepancy, discrepancy
 
 
