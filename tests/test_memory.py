@@ -169,7 +169,7 @@ def test_a_step_gives_the_discrepancy_its_bound(planned: Planned) -> None:
     graph = family(np.random.default_rng(1))
     matched = np.ones(len(graph), dtype=bool)
     found = Substitutes(
-        graph, graph.triples[::-1, 0].astype(np.int64), graph.triples[:, 2].astype(np.int64), matched, matched
+        graph, graph.triples[::-1, 0].astype(np.int64), graph.triples[:, 2].astype(np.int64), matched, matched, matched
     )
     context = replace(step_context(model(3), graph, None, found, beta=0.5, disc_pairs="all"), memory=BYTES)
     batch = make_batch(graph, np.arange(12), 5, "triple", stream(0, 0))

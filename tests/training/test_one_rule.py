@@ -116,7 +116,8 @@ def test_the_table_follows_the_rule(remove: Remove, tmp_path: Path) -> None:
     data = answered_back(0)
     graph = data.graph
     _, _, table = make(data, remove, tmp_path)
-    expected, other = [], []
+    expected: list[bool] = []
+    other: list[bool] = []
     for h, r, t in graph.triples.tolist():
         for rule, values in (("triple", other), ("pair", expected)) if remove == "pair" else (("triple", expected),):
             seen = without_links(graph, h, r, t, "pair" if rule == "pair" else "triple")
@@ -139,7 +140,8 @@ def test_what_is_not_turned_counts_as_it_is() -> None:
 
 
 def test_a_table_made_by_another_rule_is_made_again(tmp_path: Path) -> None:
-    data, said = answered_back(1), []
+    data = answered_back(1)
+    said: list[str] = []
     make(data, "triple", tmp_path)
     folder, settings = RunFolder(tmp_path), chosen("pair")
     found = substitutes_stage(folder, data, settings, treatment_stage(folder, data, settings), said.append)
