@@ -1,7 +1,7 @@
 """One memory bound: everything that plans more than one question divides it, and the numbers stay what they were."""
 
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -92,14 +92,15 @@ def test_training_and_every_question_to_a_run_obey_its_bound(planned: Planned, t
     assert planned.mostly_alone
     assert set(planned.ranked) == {1}, "an eighth of the bound holds no second row of scores"
     large = with_memory(run, 2.0)
-    triple = ("e0", "parent", "e1")
-    asks = {
+    rows = data.graph.triples[data.graph.triples[:, 1] == data.relations.id("grandparent")]
+    triple = (data.entities.label(rows[0, 0]), "grandparent", data.entities.label(rows[0, 2]))  # its parents link it
+    asks: dict[str, Callable[[Run], list[float]]] = {
         "evaluate": lambda of: of.evaluate("test").ranks.realistic.tolist(),
         "tail": lambda of: [a.logit for a in of.predict(head="e0", relation="parent")],
         "relation": lambda of: [a.logit for a in of.predict(head="e0", tail="e3")],
         "complete": lambda of: [a.logit for a in of.complete(["friend"], top=9)],
         "score": lambda of: of.score([triple, ("e3", "friend", "e2"), ("e2", "grandparent", "e5")]).tolist(),
-        "explain": lambda of: [d.probability for d in of.explain(*triple).deletions],
+        "explain": lambda of: [d.logit for d in of.explain(*triple).deletion],
     }
     for name, ask in asks.items():
         planned.forget()
@@ -179,7 +180,7 @@ def test_a_step_gives_the_discrepancy_its_bound(planned: Planned) -> None:
     assert planned.questions == [1] * (12 + 2 * 24)  # the batch; both arms, for their states and for their gradients
 
 
-class LargestTensor(TorchDispatchMode):
+class LargestTensor(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Notes the largest tensor that any operation returns."""
 
     numbers = 0
@@ -206,7 +207,7 @@ def test_no_table_of_entities_by_relations_is_built(context: str) -> None:
     computer = GradientComputer(step_context(net, graph), 1)
     scorer.score_tails(heads, asked)
     tracemalloc.start()
-    with LargestTensor() as seen:
+    with LargestTensor() as seen:  # type: ignore[no-untyped-call]
         scorer.score_tails(heads, asked)
         computer.compute(batch)
     peak = tracemalloc.get_traced_memory()[1]
