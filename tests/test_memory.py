@@ -143,7 +143,7 @@ def pairs_of(graph: KnowledgeGraph) -> Batch:
     heads, tails = generator.integers(0, graph.entity_count, (2, len(graph)))
     matched = np.ones(len(graph), dtype=bool)
     batch = make_batch(graph, np.arange(30), 3, "triple", stream(0, 0))
-    pairs = pick_pairs(batch, Substitutes(graph, heads, tails, matched, matched), "all", "triple")
+    pairs = pick_pairs(batch, Substitutes(graph, heads, tails, matched, matched, matched), "all", "triple")
     assert pairs is not None
     return pairs
 

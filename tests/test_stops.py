@@ -12,8 +12,9 @@ import pytest
 
 from kgcf.config import configure
 from kgcf.errors import StorageError
-from kgcf.pipeline import fit, open_run, resume, settle
+from kgcf.pipeline import fit, open_run, resume
 from kgcf.runs import CREATED, LOCK, RunFolder
+from kgcf.settling import settle
 from tests.training.tiny import TINY, dataset
 
 SMALL = (*TINY, "objective.negatives=4", "space.walks=2", "training.threads=1", "training.epochs=1")

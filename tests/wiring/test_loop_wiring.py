@@ -36,7 +36,7 @@ def context() -> StepContext:
     graph = dataset().graph
     ends = np.roll(graph.triples, 3, axis=0).astype(np.int64)
     matched = np.arange(len(graph)) % 3 > 0
-    found = Substitutes(graph, ends[:, 0], ends[:, 2], matched, matched)
+    found = Substitutes(graph, ends[:, 0], ends[:, 2], matched, matched, matched)
     net = model(3, treatment=True, context="unreached")
     return step_context(
         net, graph, assign_treatment(graph, TreatmentSettings()), found, skip_unreached=True, alpha=0.3, beta=0.2
