@@ -1,6 +1,7 @@
 """Probabilities of completed links: known rates are found by relation, a handful of cases promises little."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,9 +29,14 @@ def proposed(seed: int, questions: int = 600, links: int = 20, extra: int = 0) -
 
 
 def joined(one: Proposals, other: Proposals) -> Proposals:
-    names = ("groups", "logits", "labels", "weights")
-    questions = np.concatenate([one.questions, other.questions + 1 + one.questions.max()])
-    return Proposals(questions, *(np.concatenate([getattr(one, n), getattr(other, n)]) for n in names), one.group_count)
+    return Proposals(
+        np.concatenate([one.questions, other.questions + 1 + one.questions.max()]),
+        np.concatenate([one.groups, other.groups]),
+        np.concatenate([one.logits, other.logits]),
+        np.concatenate([one.labels, other.labels]),
+        np.concatenate([one.weights, other.weights]),
+        one.group_count,
+    )
 
 
 def handful(relation: int, cases: int, true: int, value: float, groups: int) -> Proposals:
@@ -63,7 +69,7 @@ def test_what_a_link_stands_for_counts() -> None:
     kept = everything.labels | (generator.random(len(everything)) < 0.1)
     weights = np.where(everything.labels, 1.0, 10.0)
     names = ("questions", "groups", "logits", "labels")
-    thinned = Proposals(*(getattr(everything, n)[kept] for n in names), weights[kept], 3)
+    thinned = replace(everything, weights=weights[kept], **{name: getattr(everything, name)[kept] for name in names})
     assert thinned.rate == pytest.approx(everything.rate, rel=0.05)
     full, part = (fit_completion(p, "seen") for p in (everything, thinned))
     grid, groups = np.tile(np.linspace(-2, 3, 6), 3), np.repeat(np.arange(3), 6)

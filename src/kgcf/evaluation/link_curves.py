@@ -8,7 +8,7 @@ drawn to 0, as from a normal distribution around it: a handful of cases moves on
 is like the whole. How far relations may spread, cross-validation over questions decides.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,8 +79,8 @@ class Cells:
 
     def where(self, chosen: NDArray[np.bool_]) -> "Cells":
         """Some of the cells."""
-        rows = (self.groups, self.folds, self.parts, self.true, self.false)
-        return Cells(self.knots, *(part[chosen] for part in rows), group_count=self.group_count)  # type: ignore[arg-type]
+        names = ("groups", "folds", "parts", "true", "false")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
 
 
 def add_up(proposals: Proposals, folds: int, generator: np.random.Generator) -> Cells | None:
@@ -97,7 +97,8 @@ def add_up(proposals: Proposals, folds: int, generator: np.random.Generator) -> 
     edges = np.unique(np.quantile(proposals.logits, 1 - np.geomspace(1 / len(proposals), 1, _CELLS)))
     cell = (np.searchsorted(edges, proposals.logits) * proposals.group_count + proposals.groups) * folds + fold
     names, place = np.unique(cell, return_inverse=True)
-    total, true = np.bincount(place, weights), np.bincount(place, weights * proposals.labels)
+    total = np.bincount(place, weights).astype(np.float64)
+    true = np.bincount(place, weights * proposals.labels).astype(np.float64)
     means = np.bincount(place, weights * proposals.logits) / total
     parts = np.clip((means[:, None] - knots[:-1]) / np.diff(knots), 0, 1) * _lengths(knots)
     groups = names // folds % proposals.group_count
