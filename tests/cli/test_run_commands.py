@@ -66,6 +66,15 @@ def test_evaluate_writes_its_protocol(run: Path) -> None:
     assert written["protocol"]["split"] == "test"
 
 
+def test_evaluate_on_other_data_leaves_the_results_of_the_run(run: Path, tmp_path: Path) -> None:
+    before = (run / "results.json").read_bytes()
+    other = write_folder(dataset(seed=1), tmp_path / "other")
+    done = kgcf("evaluate", run, "--graph", other, "--json", "--output", tmp_path / "other.json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "other.json").read_text())["protocol"]["dataset"] == "other"
+    assert (run / "results.json").read_bytes() == before
+
+
 def test_complete_writes_a_file_and_estimates(run: Path, tmp_path: Path) -> None:
     done = kgcf("complete", run, "--relation", "grandparent", "--top", "5", "--output", tmp_path / "new.tsv")
     assert done.returncode == 0, done.stderr
