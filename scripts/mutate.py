@@ -42,7 +42,7 @@ REASONS = (
 TARGETS: dict[str, tuple[str, tuple[str, ...]]] = {
     "pipeline": ("pipeline.py", WHOLE),
     "stages": ("stages.py", WHOLE),
-    "validation": ("validation.py", WHOLE),
+    "validation": ("validation.py", ("wiring/test_validation_wiring.py", *WHOLE)),
     "run": ("run.py", (EVALUATION, PREDICTION, STAGES, "wiring", "test_runs.py", "prediction/test_probabilities.py")),
     "runs": ("runs.py", ("test_runs.py", STAGES, EVALUATION)),
     "calibrating": ("calibrating.py", ("prediction/test_probabilities.py", STAGES, EVALUATION)),
