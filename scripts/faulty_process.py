@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from scripts.coverage_of_tests import Watcher
 from scripts.mutations import mutate
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -80,19 +81,19 @@ class FirstFailure:
     """Remembers which test noticed."""
 
     def __init__(self) -> None:
-        self.test = ""
+        self.failed = ""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Called by pytest for every phase of every test."""
-        if report.failed and not self.test:
-            self.test = report.nodeid
+        if report.failed and not self.failed:
+            self.failed = report.nodeid
 
 
-def run_tests(tests: Sequence[str], folder: str, first: FirstFailure) -> int:
+def run_tests(tests: Sequence[str], folder: str, plugin: FirstFailure | Watcher) -> int:
     """pytest in this process, silent."""
     left_out = " and ".join(f"not {name}" for name in LEFT_OUT)
     quiet = ["-x", "-q", "-p", "no:cacheprovider", "--basetemp", folder, "-m", "not slow and not benchmark"]
-    return int(pytest.main([*quiet, "-k", left_out, f"--rootdir={ROOT}", *tests], plugins=[first]))
+    return int(pytest.main([*quiet, "-k", left_out, f"--rootdir={ROOT}", *tests], plugins=[plugin]))
 
 
 def forget(modules: Iterable[str]) -> None:
@@ -106,7 +107,7 @@ def forget(modules: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class Trial:
-    """The `number`-th fault of a file, and the tests that should notice it."""
+    """The `number`-th fault of a file, and the tests that may notice it."""
 
     source: Path
     number: int
@@ -116,6 +117,8 @@ class Trial:
 def try_fault(trial: Trial, seconds: float) -> Outcome:
     """Fork, let the child run the tests with the fault in place, and tell what became of it."""
     started = time.monotonic()
+    if not trial.tests:
+        return {"outcome": "survived", "test": "no test comes here", "seconds": 0.0}
     importers_of(imported_name(trial.source))  # remembered: the child need not read all files
     with tempfile.TemporaryDirectory() as folder:
         note = Path(folder) / "note"
@@ -146,7 +149,7 @@ def _be_faulty(trial: Trial, seconds: float, folder: Path) -> int:
         code = run_tests(trial.tests, str(folder / "tests"), first)
     except BaseException:
         code = 1
-    (folder / "note").write_text(first.test)
+    (folder / "note").write_text(first.failed)
     return code
 
 
@@ -170,14 +173,14 @@ def _wait(child: int, seconds: float) -> int | None:
     return None
 
 
-def warm_up(tests: Sequence[str]) -> float:
+def warm_up(tests: Sequence[str], files: Iterable[Path]) -> tuple[Watcher, float]:
     """Run all tests once without a fault, here, so that children find libraries and kernels loaded.
 
-    Returns the processor seconds that a fault may take: twice what all tests take, and some.
+    Tells which tests run which lines of the files, and the processor seconds that a fault may take: twice what all
+    tests take, and some.
     """
-    started = time.process_time()
+    started, watcher = time.process_time(), Watcher(files)
     with tempfile.TemporaryDirectory() as folder:
-        first = FirstFailure()
-        if run_tests(tests, f"{folder}/tests", first) != 0:
-            raise SystemExit(f"Without any fault, {first.test} fails. Repair it first.")
-    return 20 + 2 * (time.process_time() - started)
+        if run_tests(tests, f"{folder}/tests", watcher) != 0:
+            raise SystemExit(f"Without any fault, {watcher.failed or 'the tests'} fail. Repair them first.")
+    return watcher, 20 + 2 * (time.process_time() - started)

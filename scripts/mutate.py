@@ -42,7 +42,7 @@ REASONS = (
 TARGETS: dict[str, tuple[str, tuple[str, ...]]] = {
     "pipeline": ("pipeline.py", WHOLE),
     "stages": ("stages.py", WHOLE),
-    "validation": ("validation.py", WHOLE),
+    "validation": ("validation.py", ("wiring/test_validation_wiring.py", *WHOLE)),
     "run": ("run.py", (EVALUATION, PREDICTION, STAGES, "wiring", "test_runs.py", "prediction/test_probabilities.py")),
     "runs": ("runs.py", ("test_runs.py", STAGES, EVALUATION)),
     "calibrating": ("calibrating.py", ("prediction/test_probabilities.py", STAGES, EVALUATION)),
@@ -66,6 +66,7 @@ class Mutant:
     module: str
     number: int
     line: int
+    span: tuple[int, int]
     where: str
     what: str
 
@@ -90,7 +91,7 @@ def mutants_of(module: str) -> list[Mutant]:
     """All faults of a target."""
     path = source_of(module)
     found = mutations(ast.parse(path.read_text(encoding="utf-8")), vars(importlib.import_module(imported_name(path))))
-    return [Mutant(module, number, m.line, m.where, m.what) for number, m in enumerate(found)]
+    return [Mutant(module, number, m.line, m.span, m.where, m.what) for number, m in enumerate(found)]
 
 
 def read_results() -> dict[str, Outcome]:
@@ -165,10 +166,13 @@ def run_all(mutants: Sequence[Mutant], results: dict[str, Outcome], fresh: bool)
     if not waiting:
         return
     tests = {module: tests_of(module) for module in {m.module for m in waiting}}
-    seconds = warm_up(sorted({test for files in tests.values() for test in files}))
+    watcher, seconds = warm_up(sorted({test for files in tests.values() for test in files}), map(source_of, tests))
     RESULTS.parent.mkdir(exist_ok=True)
     for place, mutant in enumerate(waiting):
-        trial = Trial(source_of(mutant.module), mutant.number, tests[mutant.module])
+        source = source_of(mutant.module)
+        here = [str(Path(test).relative_to(ROOT)) for test in tests[mutant.module]]
+        chosen = watcher.covering(source, *mutant.span) if mutant.span[0] else watcher.quick_first(here)
+        trial = Trial(source, mutant.number, [str(ROOT / test) for test in chosen])
         results[mutant.name] = try_fault(trial, seconds) | {"of": digests[mutant.module]}
         outcome = results[mutant.name]
         with RESULTS.open("a", encoding="utf-8") as file:

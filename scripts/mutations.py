@@ -39,7 +39,7 @@ COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
 }  # fmt: skip
 EXACT = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot, ast.In, ast.NotIn)  # whose opposite is the negation
-DEFAULTS = {"bool": False, "int": 0, "float": 0.0, "str": ""}
+DEFAULTS: dict[str, bool | int | float | str] = {"bool": False, "int": 0, "float": 0.0, "str": ""}
 EMPTY: dict[str, ast.expr] = {"list": ast.List([], ast.Load()), "dict": ast.Dict([], [])}
 FORMAL = {
     "repr",
@@ -56,6 +56,7 @@ class Mutation:
     """One fault: `what` is done in function `where`; `apply` does it to the tree it was found in."""
 
     line: int
+    span: tuple[int, int]  # the lines of its statement, or of the head of it; (0, 0): run when the module is imported
     where: str
     what: str
     apply: Callable[[], None]
@@ -71,12 +72,13 @@ class Place:
     returns: ast.expr | None
     put: Callable[[ast.AST], None]
     is_test: bool = False  # the condition of an if, while or comprehension
+    span: tuple[int, int] = (0, 0)
 
     def to(self, new: ast.AST, what: str | None = None) -> Mutation:
         """The fault that puts `new` here."""
         said = what or f"{_text(self.node)} → {_text(new)}"
         line = getattr(self.node, "lineno", 0)
-        return Mutation(line, self.where, said, lambda: self.put(ast.copy_location(new, self.node)))
+        return Mutation(line, self.span, self.where, said, lambda: self.put(ast.copy_location(new, self.node)))
 
 
 def mutations(tree: ast.Module, namespace: Mapping[str, object]) -> list[Mutation]:
@@ -91,7 +93,7 @@ def mutations(tree: ast.Module, namespace: Mapping[str, object]) -> list[Mutatio
     for m in found:
         seen[m.where, m.what] += 1
         count = seen[m.where, m.what]
-        numbered.append(m if count == 1 else Mutation(m.line, m.where, f"{m.what} (no. {count})", m.apply))
+        numbered.append(m if count == 1 else Mutation(m.line, m.span, m.where, f"{m.what} (no. {count})", m.apply))
     return numbered
 
 
@@ -122,9 +124,18 @@ def _places(node: ast.AST, inside: Place) -> Iterator[Place]:
                 continue
             is_test = field in ("test", "ifs")
             put = _putter(node, field, index if isinstance(value, list) else None)
-            place = Place(child, where, names, returns, put, is_test)
+            in_function = isinstance(node, ast.FunctionDef) or inside.span != (0, 0)
+            span = _span(child) if isinstance(child, ast.stmt) and in_function else inside.span
+            place = Place(child, where, names, returns, put, is_test, span)
             yield place
             yield from _places(child, place)
+
+
+def _span(node: ast.stmt) -> tuple[int, int]:
+    """The lines of a statement; of one with a body, those before it."""
+    body = getattr(node, "body", None)
+    last = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+    return node.lineno, max(node.lineno, last)
 
 
 def _putter(node: ast.AST, field: str, index: int | None) -> Callable[[ast.AST], None]:
