@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from kgcf.calibrating import LIMIT, CalibrationRecord
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.evaluation.calibration import METHODS
-from kgcf.evaluation.calibration_view import calibration_table, plot_reliability
-from kgcf.evaluation.completed import uncalibrated
-from kgcf.evaluation.reliability import BINS, measure
+from kgcf.prediction.calibration.calibrate import LIMIT
+from kgcf.prediction.calibration.completed_links import uncalibrated
+from kgcf.prediction.calibration.fitting import METHODS
+from kgcf.prediction.calibration.plots import calibration_table, plot_reliability
+from kgcf.prediction.calibration.record import CalibrationRecord
+from kgcf.prediction.calibration.reliability import BINS, measure
 from kgcf.prediction.completion import plan_completion, rank_links
-from kgcf.run import Run
+from kgcf.runs.run import Run
 from kgcf.storage import write_json
 
 TOPS = (10, 100, 1000)

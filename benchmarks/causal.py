@@ -20,15 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from kgcf.counterfactual import diagnose, match_pairs
+from kgcf.causal.counterfactual import diagnose, match_pairs
+from kgcf.causal.embedding import SpaceSettings, embed_entities
+from kgcf.causal.embedding.adjacency import relation_graphs
+from kgcf.causal.embedding.walks import walk_round
+from kgcf.causal.treatment import TreatmentSettings, assign_treatment
 from kgcf.data import registry
 from kgcf.data.dataset import Dataset, transductive
-from kgcf.embedding import SpaceSettings, embed_entities
-from kgcf.embedding.adjacency import relation_graphs
-from kgcf.embedding.walks import walk_round
-from kgcf.provenance import provenance
+from kgcf.machine.provenance import provenance
 from kgcf.storage import write_json
-from kgcf.treatment import TreatmentSettings, assign_treatment
 
 Steps = dict[str, dict[str, float]]
 

@@ -12,7 +12,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from kgcf.pictures import check_picture, save_picture
+from kgcf.figure_files import check_picture, save_picture
 
 _KINDS = {"top": "#b23a48", "random": "#9aa5b1", "shortest": "#2a6f97"}
 

@@ -25,15 +25,16 @@ from torch import Tensor
 from torch.nn import functional
 
 from kgcf.data import registry
-from kgcf.data.hidden import HiddenTriples
-from kgcf.decoder import Decoder
-from kgcf.encoder import Encoder
-from kgcf.propagation.contexts import all_contexts
-from kgcf.propagation.parallel import Workers, split_evenly
-from kgcf.propagation.plan import Budget, Planner
-from kgcf.propagation.ranking import make_background, reads_contexts, score_all
-from kgcf.propagation.reference import DenseEdges, propagate_densely, score_densely
-from kgcf.propagation.scores import score_candidates
+from kgcf.data.hiding import HiddenTriples
+from kgcf.model.all_entities import make_background, reads_contexts, score_all
+from kgcf.model.candidates import score_candidates
+from kgcf.model.decoder import Decoder
+from kgcf.model.dense_scores import score_densely
+from kgcf.propagation.dense.propagation import DenseEdges, propagate_densely
+from kgcf.propagation.layers.encoder import Encoder
+from kgcf.propagation.plan.contexts import all_contexts
+from kgcf.propagation.plan.planner import Budget, Planner
+from kgcf.propagation.workers import Workers, split_evenly
 from machine import describe_protocol, peak_memory, reset_peak_memory
 from steps import Step, trainer_step
 from workloads import GENERATED, Workload, find_workload, workload_names

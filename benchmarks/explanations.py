@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.data.hidden import Remove
+from kgcf.data.hiding import Remove
 from kgcf.explanation.case import open_case
 from kgcf.explanation.deletion import KINDS, DeletionCurve, Removed, trace_deletions
 from kgcf.explanation.paths import Layers, Weighting
-from kgcf.prediction.observed import ObservedGraph
+from kgcf.machine.provenance import provenance
+from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import showing
-from kgcf.provenance import provenance
-from kgcf.run import Run
+from kgcf.runs.run import Run
 from mechanisms import Rule, measure_gold
 
 WAYS: tuple[Layers, ...] = ("own", "all")

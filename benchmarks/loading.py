@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from kgcf.provenance import provenance
+from kgcf.machine.provenance import provenance
 
 
 def generate(path: Path, count: int) -> None:

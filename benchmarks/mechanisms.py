@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from kgcf.data import registry
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import Remove
+from kgcf.data.hiding import Remove
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import DataError
 from kgcf.explanation.case import Case, open_case
 from kgcf.explanation.importance import Attribution
 from kgcf.explanation.lattice import Lattice
 from kgcf.explanation.paths import Layers, Path, RandomPaths, Weighting, find_best_paths
-from kgcf.prediction.observed import ObservedGraph
+from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import showing
 
 DEPTHS = (1, 5, 10)

@@ -23,19 +23,19 @@ from typing import Any
 import numpy as np
 import torch
 
+from kgcf.causal.embedding import EntitySpace, SpaceSettings
+from kgcf.causal.treatment import assign_treatment
 from kgcf.config import configure
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
-from kgcf.embedding import EntitySpace, SpaceSettings
 from kgcf.explanation.explainer import Explainer
-from kgcf.model import KGCF
+from kgcf.model.kgcf import KGCF
 from kgcf.prediction.answers import Question, predict
 from kgcf.prediction.completion import complete, estimate_seconds, plan_completion
-from kgcf.prediction.observed import ObservedGraph
+from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.training.batches import epoch_order, make_batch, stream
 from kgcf.training.step import GradientComputer, StepContext
 from kgcf.training.substitutes import Substitutes
-from kgcf.treatment import assign_treatment
 from machine import describe_protocol, peak_memory, reset_peak_memory
 
 SETTINGS = ("objective.beta=0.1", "training.remove=triple")

@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from kgcf.counterfactual.effects import KINDS, Effect, Effects, estimate_effects
+from kgcf.causal.counterfactual.effects import KINDS, Effect, Effects, estimate_effects
+from kgcf.causal.embedding import SpaceSettings, embed_entities
+from kgcf.causal.treatment import assign_treatment
 from kgcf.data.dataset import Dataset
-from kgcf.data.hidden import Remove
+from kgcf.data.hiding import Remove
 from kgcf.data.source import read
-from kgcf.embedding import SpaceSettings, embed_entities
-from kgcf.provenance import provenance
+from kgcf.machine.provenance import provenance
 from kgcf.storage import write_json
 from kgcf.training.batches import choose_removal
-from kgcf.treatment import assign_treatment
 
 PLACEBOS = KINDS[1:]
 

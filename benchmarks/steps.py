@@ -5,12 +5,12 @@ from pathlib import Path
 
 from kgcf.config import configure
 from kgcf.data.dataset import Dataset
-from kgcf.devices import worker_threads
+from kgcf.machine.devices import worker_threads
 from kgcf.pipeline import step_context
-from kgcf.run import new_model
-from kgcf.runs import RunFolder
-from kgcf.settling import settle
-from kgcf.stages import quiet, substitutes_stage, treatment_stage
+from kgcf.runs.folder import RunFolder
+from kgcf.runs.run import new_model
+from kgcf.runs.settling import settle
+from kgcf.runs.stages import quiet, substitutes_stage, treatment_stage
 from kgcf.training.batches import epoch_order
 from kgcf.training.loop import Trainer
 from kgcf.training.step import GradientComputer

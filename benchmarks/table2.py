@@ -16,8 +16,8 @@ from kgcf.data.dataset import Dataset
 from kgcf.errors import DataError
 from kgcf.explanation.explainer import Explainer
 from kgcf.explanation.explanation import Explanation, NamedEdge, NamedEvidence
-from kgcf.provenance import provenance
-from kgcf.run import Run
+from kgcf.machine.provenance import provenance
+from kgcf.runs.run import Run
 
 Query = tuple[str, str, str]
 _OLYMPICS = "/olympics/olympic_participating_country/medals_won./olympics/olympic_medal_honor/olympics"

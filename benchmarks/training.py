@@ -20,9 +20,9 @@ import torch
 from kgcf.config import configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
-from kgcf.propagation.plan import Planner
-from kgcf.run import new_model
-from kgcf.settling import settle
+from kgcf.propagation.plan.planner import Planner
+from kgcf.runs.run import new_model
+from kgcf.runs.settling import settle
 from kgcf.training.batches import Batch, epoch_order, make_batch, stream
 from kgcf.training.objective import query_losses
 from machine import describe_protocol

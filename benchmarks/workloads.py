@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from kgcf.data import registry
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import HiddenTriples, hide_pairs, hide_triples
-from kgcf.encoder import EncoderSettings
+from kgcf.data.hiding import HiddenTriples, hide_pairs, hide_triples
+from kgcf.propagation.layers.encoder import EncoderSettings
 
 Queries = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], HiddenTriples]
 

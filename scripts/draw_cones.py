@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from kgcf.data import registry
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import hide_triples
-from kgcf.propagation.plan import Planner
+from kgcf.data.hiding import hide_triples
+from kgcf.propagation.plan.planner import Planner
 
 LAYERS, QUERIES, CANDIDATES = 6, 300, 33
 PICTURE = Path(__file__).parent.parent / "docs" / "cones.svg"

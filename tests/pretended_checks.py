@@ -13,20 +13,20 @@ import torch
 import torch.distributed as dist
 
 import kgcf.pipeline
-import kgcf.run
-from kgcf.encoder import EncoderSettings
+import kgcf.runs.run
+from kgcf.causal.treatment import TreatmentSettings, assign_treatment
 from kgcf.explanation.case import open_case
 from kgcf.explanation.explainer import Explainer
-from kgcf.model import KGCF, DecoderSettings
+from kgcf.model.kgcf import KGCF, DecoderSettings
+from kgcf.model.published_ranking import BackgroundRanker
 from kgcf.pipeline import fit, open_run, resume
-from kgcf.prediction.observed import ObservedGraph
-from kgcf.propagation.background import BackgroundRanker
+from kgcf.prediction.observed_graph import ObservedGraph
+from kgcf.propagation.layers.encoder import EncoderSettings
 from kgcf.training.distributed import World
 from kgcf.training.loop import Trainer
 from kgcf.training.settings import TrainingSettings
 from kgcf.training.step import TERMS, Sums
 from kgcf.training.substitutes import Substitutes
-from kgcf.treatment import TreatmentSettings, assign_treatment
 from tests.explanation.test_case import observe
 from tests.explanation.test_counterfactual import a_space
 from tests.pretended import pretending
@@ -155,7 +155,7 @@ def test_explanations(device: torch.device, choices: dict[str, object]) -> None:
 
 
 def test_a_whole_run(device: torch.device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (kgcf.pipeline, kgcf.run):
+    for module in (kgcf.pipeline, kgcf.runs.run):
         monkeypatch.setattr(module, "find_device", torch.device)
     data = write_folder(dataset(), tmp_path / "tiny")
     run = fit(data, tmp_path / "run", changes=SMALL, device=str(device))

@@ -26,10 +26,10 @@ import torch
 
 import kgcf
 from kgcf.cli.watch import Watcher
-from kgcf.comparison import read_record
 from kgcf.errors import KgcfError
 from kgcf.pipeline import Surroundings
-from kgcf.runs import RunFolder
+from kgcf.runs.comparison import read_record
+from kgcf.runs.folder import RunFolder
 from kgcf.storage import map_arrays
 from tests.training.tiny import TINY, dataset
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from numba.core.caching import FunctionCache
 
-from kgcf import compiled
+from kgcf.machine import compiled
 
 ROOT = Path(__file__).parent.parent
 

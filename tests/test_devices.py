@@ -7,22 +7,22 @@ import pytest
 import torch
 
 import kgcf
-from kgcf.devices import available_devices, find_device, worker_threads
-from kgcf.encoder import EncoderSettings
+from kgcf.causal.treatment import TreatmentSettings, assign_treatment
 from kgcf.errors import SettingsError
 from kgcf.explanation.case import open_case
-from kgcf.model import KGCF, DecoderSettings
-from kgcf.prediction.observed import ObservedGraph
+from kgcf.machine.devices import available_devices, find_device, worker_threads
+from kgcf.model.kgcf import KGCF, DecoderSettings
+from kgcf.model.published_ranking import BackgroundRanker
+from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.propagation import background, sparse
-from kgcf.propagation.background import BackgroundRanker
-from kgcf.propagation.plan import Planner
-from kgcf.propagation.torch_ops import TORCH_ROWS
+from kgcf.propagation.layers.encoder import EncoderSettings
+from kgcf.propagation.layers.torch_operations import TORCH_ROWS
+from kgcf.propagation.plan.planner import Planner
 from kgcf.training.batches import make_batch, stream
 from kgcf.training.loop import Trainer
 from kgcf.training.settings import TrainingSettings
 from kgcf.training.step import GradientComputer, StepContext, Sums
 from kgcf.training.substitutes import Substitutes
-from kgcf.treatment import TreatmentSettings, assign_treatment
 from tests.explanation.test_case import observe
 from tests.propagation.random_graphs import random_graph, random_model
 from tests.training.tiny import TINY, dataset, step_context, write_folder
@@ -53,7 +53,7 @@ def use(torch_path: pytest.MonkeyPatch) -> None:
         for name in ("aggregate", "advance"):
             torch_path.setattr(module, name, forbidden)
     torch_path.setattr(sparse, "advance_by_degree", forbidden)
-    torch_path.setattr("kgcf.propagation.ranking._score_with_kernels", forbidden)
+    torch_path.setattr("kgcf.model.all_entities._score_with_kernels", forbidden)
 
 
 def new_model(treatment: bool = True, **choices: object) -> KGCF:

@@ -15,18 +15,18 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import HiddenTriples
+from kgcf.data.hiding import HiddenTriples
 from kgcf.data.source import read
 from kgcf.data.vocabulary import Vocabulary
-from kgcf.memory import DEFAULT, questions_at_once
-from kgcf.model import KGCF
+from kgcf.machine.memory_bound import DEFAULT, questions_at_once
+from kgcf.model.kgcf import KGCF
+from kgcf.model.scorer import GraphScorer
 from kgcf.pipeline import fit
 from kgcf.prediction.completion import estimate_seconds, plan_completion
-from kgcf.prediction.observed import ObservedGraph
-from kgcf.propagation.plan import Budget, Plan, Planner
-from kgcf.propagation.sparse import budget_for
-from kgcf.ranking import GraphScorer
-from kgcf.run import Run
+from kgcf.prediction.observed_graph import ObservedGraph
+from kgcf.propagation.layers.sparse import budget_for
+from kgcf.propagation.plan.planner import Budget, Plan, Planner
+from kgcf.runs.run import Run
 from kgcf.training.batches import Batch, make_batch, stream
 from kgcf.training.objective import Discrepancy
 from kgcf.training.step import GradientComputer

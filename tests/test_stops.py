@@ -13,8 +13,8 @@ import pytest
 from kgcf.config import configure
 from kgcf.errors import StorageError
 from kgcf.pipeline import fit, open_run, resume
-from kgcf.runs import CREATED, LOCK, RunFolder
-from kgcf.settling import settle
+from kgcf.runs.folder import CREATED, LOCK, RunFolder
+from kgcf.runs.settling import settle
 from tests.training.tiny import TINY, dataset
 
 SMALL = (*TINY, "objective.negatives=4", "space.walks=2", "training.threads=1", "training.epochs=1")

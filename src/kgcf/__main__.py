@@ -1,6 +1,6 @@
 """Where `kgcf` and `python -m kgcf` begin: so small that Ctrl-C is quiet while the large libraries are imported."""
 
-from kgcf.interrupts import quiet_interrupts
+from kgcf.machine.interrupts import quiet_interrupts
 
 
 def main() -> None:

@@ -8,13 +8,13 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from kgcf.embedding import SpaceSettings
-from kgcf.encoder import EncoderSettings
+from kgcf.causal.embedding import SpaceSettings
+from kgcf.causal.treatment import TreatmentSettings
 from kgcf.errors import SettingsError, closest, unknown_name
-from kgcf.model import DecoderSettings
+from kgcf.model.kgcf import DecoderSettings
+from kgcf.propagation.layers.encoder import EncoderSettings
 from kgcf.training.objective import ObjectiveSettings
 from kgcf.training.settings import TrainingSettings
-from kgcf.treatment import TreatmentSettings
 
 
 class MatchingSettings(BaseModel):

@@ -11,24 +11,24 @@ from typing import Any
 
 import torch
 
+from kgcf.causal.treatment import Treatment
 from kgcf.config import Settings, benchmark_note, configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
-from kgcf.devices import CPU, find_device
-from kgcf.model import KGCF
-from kgcf.prediction.observed import ObservedGraph
-from kgcf.run import MODEL, Run, new_model
-from kgcf.runs import HISTORY, RunFolder
-from kgcf.settling import settle
-from kgcf.stages import Say, quiet, substitutes_stage, treatment_stage
+from kgcf.machine.devices import CPU, find_device
+from kgcf.model.kgcf import KGCF
+from kgcf.prediction.observed_graph import ObservedGraph
+from kgcf.runs.folder import HISTORY, RunFolder
+from kgcf.runs.run import MODEL, Run, new_model
+from kgcf.runs.settling import settle
+from kgcf.runs.stages import Say, quiet, substitutes_stage, treatment_stage
+from kgcf.runs.training_log import TrainingLog
+from kgcf.runs.validation import divided_mrr
 from kgcf.storage import write_json
 from kgcf.training.distributed import World
 from kgcf.training.loop import Listener, Trainer
 from kgcf.training.step import StepContext
 from kgcf.training.substitutes import Substitutes
-from kgcf.training_log import TrainingLog
-from kgcf.treatment import Treatment
-from kgcf.validation import divided_mrr
 
 
 @dataclass(frozen=True)

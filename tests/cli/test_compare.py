@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kgcf.comparison import read_record
 from kgcf.config import configure
 from kgcf.errors import SettingsError, StorageError
-from kgcf.learning_curves import draw_learning, learning_figure
 from kgcf.pipeline import fit
-from kgcf.runs import RunFolder
+from kgcf.runs.comparison import read_record
+from kgcf.runs.folder import RunFolder
+from kgcf.runs.plots import draw_learning, learning_figure
 from tests.cli.test_bad_input import kgcf
 from tests.training.tiny import TINY, dataset
 

@@ -17,7 +17,7 @@ from kgcf.config import configure
 from kgcf.data.dataset import transductive
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import KgcfError, SettingsError, StorageError
-from kgcf.runs import RunFolder
+from kgcf.runs.folder import RunFolder
 from tests.training.tiny import TINY, dataset, write_folder
 
 QUICK = [p for c in (*TINY, "objective.negatives=4", "training.threads=1", "training.epochs=1") for p in ("--set", c)]

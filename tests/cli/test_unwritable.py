@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from kgcf.cli import app
 from kgcf.errors import KgcfError, StorageError
-from kgcf.run import Run
-from kgcf.runs import RunFolder
+from kgcf.runs.folder import RunFolder
+from kgcf.runs.run import Run
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -80,7 +80,7 @@ def test_what_cannot_be_written_is_refused_before_the_work(
 def test_results_are_not_computed_where_they_cannot_be_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[str, str], Path]
 ) -> None:
-    monkeypatch.setattr("kgcf.run.evaluate", working)
+    monkeypatch.setattr("kgcf.runs.run.evaluate", working)
     run = Run(RunFolder(write("file", "not a folder")), None, None, None)  # type: ignore[arg-type]
     with pytest.raises(StorageError, match=r"Could not write .*results.json"):
         run.evaluate(save=True)

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from kgcf.data.dataset import Dataset, Split
-from kgcf.data.findings import describe_mirrors
 from kgcf.data.mirrors import Mirror
+from kgcf.data.notes import describe_mirrors
 from kgcf.data.reader import read_path
 from kgcf.data.source import read
 from kgcf.data.splitting import SplitSettings

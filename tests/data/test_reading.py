@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kgcf.data.reading import Reading
+from kgcf.data.reading_options import Reading
 from kgcf.data.source import read
 from kgcf.data.splitting import SplitSettings
 from kgcf.errors import DataError, SettingsError

@@ -14,7 +14,7 @@ from kgcf.data import recognition, registry
 from kgcf.data.manifest import Benchmark
 from kgcf.data.source import read
 from kgcf.pipeline import Surroundings, fit
-from kgcf.runs import RunFolder
+from kgcf.runs.folder import RunFolder
 from tests.homes import graph_facts
 
 Write = Callable[[str, str | bytes], Path]

@@ -10,8 +10,8 @@ import pytest
 
 from kgcf.data import registry
 from kgcf.data.download import DownloadError
+from kgcf.data.locations import Place, cache_folder, find_graph, places
 from kgcf.data.manifest import Benchmark, benchmark, benchmarks, graph
-from kgcf.data.places import Place, cache_folder, find_graph, places
 from kgcf.errors import DataError, UnknownNameError
 from tests.homes import Home, graph_facts, serving
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from kgcf.errors import StorageError
-from kgcf.evaluation.calibration import FOLDS, RankedAnswers, fit_calibration
-from kgcf.evaluation.completed import CompletionCalibration, fit_completion, group_count, link_groups
-from kgcf.evaluation.link_curves import LEAST_CASES, SPREADS, LinkCurve, Proposals, add_up, fit_link_curve
+from kgcf.prediction.calibration.completed_links import CompletionCalibration, fit_completion, group_count, link_groups
+from kgcf.prediction.calibration.fitting import FOLDS, RankedAnswers, fit_calibration
+from kgcf.prediction.calibration.link_curves import LEAST_CASES, SPREADS, LinkCurve, Proposals, add_up, fit_link_curve
 
 RATES = {0: -1.0, 1: -4.0, 2: -7.0}  # log-odds of a link of logit 0, by relation
 
@@ -149,7 +149,7 @@ def test_groups_of_all_candidates_tell_who_was_seen() -> None:
 
 
 def test_the_loss_has_the_gradient_that_it_says() -> None:
-    from kgcf.evaluation.link_curves import _loss
+    from kgcf.prediction.calibration.link_curves import _loss
 
     cells = add_up(proposed(8, questions=40), FOLDS, np.random.default_rng(0))
     assert cells is not None

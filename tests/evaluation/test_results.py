@@ -7,10 +7,10 @@ import pytest
 from numpy.typing import NDArray
 
 from kgcf.baselines.frequency import FrequencyScorer
+from kgcf.cli.evaluation_tables import breakdown_tables, evaluation_table
 from kgcf.data import registry
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.errors import DataError
-from kgcf.evaluation.report import breakdown_tables, evaluation_table
 from kgcf.evaluation.results import evaluate
 from kgcf.screen import Screen
 

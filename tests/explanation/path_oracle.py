@@ -7,10 +7,11 @@ import torch
 from numpy.typing import NDArray
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import HiddenTriples
-from kgcf.encoder import EncoderSettings
-from kgcf.model import KGCF, DecoderSettings
-from kgcf.propagation.reference import DenseEdges, propagate_densely, score_densely
+from kgcf.data.hiding import HiddenTriples
+from kgcf.model.dense_scores import score_densely
+from kgcf.model.kgcf import KGCF, DecoderSettings
+from kgcf.propagation.dense.propagation import DenseEdges, propagate_densely
+from kgcf.propagation.layers.encoder import EncoderSettings
 
 Step = tuple[int, int, int]  # an edge as it is travelled: from, relation (≥ R: inverse), to
 

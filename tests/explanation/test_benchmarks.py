@@ -12,7 +12,7 @@ from kgcf.data import registry
 from kgcf.explanation.case import Case, open_case
 from kgcf.explanation.deletion import trace_deletions
 from kgcf.pipeline import fit
-from kgcf.run import Run
+from kgcf.runs.run import Run
 from tests.propagation.random_graphs import random_graph
 from tests.training.tiny import TINY, dataset
 

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
+from kgcf.causal.treatment import TreatmentSettings, assign_treatment
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import hide_triples
+from kgcf.data.hiding import hide_triples
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.explanation.case import open_case
-from kgcf.prediction.observed import ObservedGraph
-from kgcf.treatment import TreatmentSettings, assign_treatment
+from kgcf.prediction.observed_graph import ObservedGraph
 from tests.propagation.random_graphs import random_graph
 
 from .path_oracle import small_model

@@ -3,15 +3,15 @@ from functools import partial
 import numpy as np
 import pytest
 
-from kgcf.counterfactual import Candidates, match_pairs
+from kgcf.causal.counterfactual import Candidates, match_pairs
+from kgcf.causal.embedding import EntitySpace, SpaceSettings
+from kgcf.causal.treatment import TreatmentSettings, assign_treatment
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.embedding import EntitySpace, SpaceSettings
-from kgcf.evaluation.curves import sigmoid
 from kgcf.explanation.case import open_case
 from kgcf.explanation.counterfactual import Matching, find_edge_treatments, find_evidence
 from kgcf.explanation.explainer import Explainer
-from kgcf.prediction.observed import ObservedGraph
-from kgcf.treatment import TreatmentSettings, assign_treatment
+from kgcf.prediction.calibration.curves import sigmoid
+from kgcf.prediction.observed_graph import ObservedGraph
 from tests.propagation.random_graphs import random_graph
 
 from .test_case import observe

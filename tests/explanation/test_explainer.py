@@ -3,14 +3,14 @@ from dataclasses import replace
 
 import pytest
 
+from kgcf.causal.embedding import EntitySpace
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
-from kgcf.embedding import EntitySpace
 from kgcf.errors import UnknownNameError
 from kgcf.explanation.explainer import Explainer
 from kgcf.explanation.explanation import Explanation
-from kgcf.explanation.sentences import path_line, sentences
-from kgcf.prediction.observed import ObservedGraph
+from kgcf.explanation.words import path_line, sentences
+from kgcf.prediction.observed_graph import ObservedGraph
 
 from .test_case import observe
 from .test_counterfactual import a_space

@@ -15,8 +15,8 @@ import pytest
 from kgcf.errors import SettingsError
 from kgcf.explanation.explanation import Explanation, Named
 from kgcf.explanation.page import render_page, write_page
-from kgcf.explanation.picture import draw_paths, place_entities
-from kgcf.pictures import drawable
+from kgcf.explanation.plots import draw_paths, place_entities
+from kgcf.figure_files import drawable
 
 from .test_explainer import people
 

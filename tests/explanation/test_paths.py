@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import HiddenTriples, hide_nothing, hide_triples
+from kgcf.data.hiding import HiddenTriples, hide_nothing, hide_triples
 from kgcf.errors import SettingsError
 from kgcf.explanation.importance import weigh_edges
 from kgcf.explanation.lattice import Lattice
@@ -17,8 +17,8 @@ from kgcf.explanation.paths import (
     find_best_paths,
     find_shortest_paths,
 )
-from kgcf.model import KGCF
-from kgcf.propagation.plan import Planner
+from kgcf.model.kgcf import KGCF
+from kgcf.propagation.plan.planner import Planner
 from tests.propagation.random_graphs import random_graph
 
 from .path_oracle import Step, all_paths, dense_importance, path_weight, small_model

@@ -14,7 +14,7 @@ from kgcf.errors import SettingsError
 from kgcf.pipeline import fit
 from kgcf.prediction.completion import complete, estimate_seconds, plan_completion
 from kgcf.prediction.outputs import write_answers
-from kgcf.run import Run
+from kgcf.runs.run import Run
 from tests.training.tiny import TINY, dataset, write_folder
 
 SMALL = (*TINY, "objective.negatives=4", "training.threads=1", "training.epochs=1")

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kgcf.calibrating import calibrate, calibrate_completion, validation_task
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
 from kgcf.pipeline import fit
-from kgcf.prediction.observed import ObservedGraph
-from kgcf.run import Run
+from kgcf.prediction.calibration.calibrate import calibrate, calibrate_completion, validation_task
+from kgcf.prediction.observed_graph import ObservedGraph
+from kgcf.runs.run import Run
+from kgcf.runs.validation import divided_mrr
 from kgcf.training.distributed import World
-from kgcf.validation import divided_mrr
 from tests.training.tiny import TINY, family
 
 QUICK = (*TINY, "training.threads=1", "training.epochs=1")

@@ -10,20 +10,21 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from kgcf.calibrating import FILE, PLOT
 from kgcf.cli.evaluate import show_calibration
 from kgcf.cli.predict import answer_table
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import StorageError
-from kgcf.evaluation.completed import CompletionCalibration
-from kgcf.evaluation.link_curves import LinkCurve
 from kgcf.pipeline import fit
 from kgcf.prediction.answers import Answer
-from kgcf.prediction.best import collect_best
+from kgcf.prediction.calibration.calibrate import PLOT
+from kgcf.prediction.calibration.completed_links import CompletionCalibration
+from kgcf.prediction.calibration.link_curves import LinkCurve
+from kgcf.prediction.calibration.record import FILE
+from kgcf.prediction.calibration.sampling import collect_best
 from kgcf.prediction.outputs import write_answers
-from kgcf.run import Run
+from kgcf.runs.run import Run
 from tests.training.tiny import TINY, dataset, family
 
 QUICK = (*TINY, "training.threads=1", "training.epochs=4")
@@ -95,7 +96,7 @@ def test_calibration_helps_on_test(trained: Run) -> None:
 
 def test_a_second_calibration_does_not_rank_again(trained: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     first = trained.calibrate()
-    monkeypatch.setattr("kgcf.calibrating.collect_best", None)
+    monkeypatch.setattr("kgcf.prediction.calibration.record.collect_best", None)
     assert trained.calibrate() == first
     with pytest.raises(TypeError):
         trained.calibrate(seed=1, limit=3, save=False)
@@ -262,5 +263,5 @@ def test_people_see_which_probability_it_is(trained: Run, capsys: pytest.Capture
 
 
 def test_matplotlib_is_only_imported_to_draw() -> None:
-    code = "import sys, kgcf.run, kgcf.cli; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, kgcf.runs.run, kgcf.cli; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -11,9 +11,9 @@ from kgcf.data.dataset import Split
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import SettingsError
-from kgcf.evaluation.calibration import UNCALIBRATED, Calibration, fit_calibration
-from kgcf.evaluation.completed import fit_completion, uncalibrated
-from kgcf.prediction.best import collect_best
+from kgcf.prediction.calibration.completed_links import fit_completion, uncalibrated
+from kgcf.prediction.calibration.fitting import UNCALIBRATED, Calibration, fit_calibration
+from kgcf.prediction.calibration.sampling import collect_best
 from kgcf.prediction.completion import complete, plan_completion, rank_links
 from kgcf.prediction.proposals import BEST, OTHERS, collect_proposals, draw_questions, shares
 

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import HiddenTriples, hide_nothing, hide_pairs, hide_triples
-from kgcf.decoder import Decoder
-from kgcf.encoder import Encoder
-from kgcf.propagation.reference import DenseEdges, DenseStates, propagate_densely, score_densely
+from kgcf.data.hiding import HiddenTriples, hide_nothing, hide_pairs, hide_triples
+from kgcf.model.decoder import Decoder
+from kgcf.model.dense_scores import score_densely
+from kgcf.propagation.dense.propagation import DenseEdges, DenseStates, propagate_densely
+from kgcf.propagation.layers.encoder import Encoder
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.decoder import Decoder
-from kgcf.encoder import Encoder, EncoderLayer
+from kgcf.model.decoder import Decoder
+from kgcf.propagation.layers.encoder import Encoder, EncoderLayer
 
 
 @dataclass(frozen=True)

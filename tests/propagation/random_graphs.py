@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.decoder import Decoder
-from kgcf.encoder import Encoder, EncoderSettings
+from kgcf.model.decoder import Decoder
+from kgcf.propagation.layers.encoder import Encoder, EncoderSettings
 
 
 def random_graph(

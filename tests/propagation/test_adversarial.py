@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import HiddenTriples, hide_nothing, hide_pairs, hide_triples
-from kgcf.decoder import Decoder, rank_reached_first
-from kgcf.encoder import Encoder
-from kgcf.propagation.parallel import Workers
-from kgcf.propagation.plan import Budget, Planner
-from kgcf.propagation.ranking import score_all
-from kgcf.propagation.reference import DenseEdges, propagate_densely, score_densely
-from kgcf.propagation.scores import candidate_contexts, score_candidates
-from kgcf.propagation.sparse import propagate
+from kgcf.data.hiding import HiddenTriples, hide_nothing, hide_pairs, hide_triples
+from kgcf.model.all_entities import score_all
+from kgcf.model.candidates import candidate_contexts, score_candidates
+from kgcf.model.decoder import Decoder, rank_reached_first
+from kgcf.model.dense_scores import score_densely
+from kgcf.propagation.dense.propagation import DenseEdges, propagate_densely
+from kgcf.propagation.layers.encoder import Encoder
+from kgcf.propagation.layers.sparse import propagate
+from kgcf.propagation.plan.planner import Budget, Planner
+from kgcf.propagation.workers import Workers
 
 from .batches import Batch, assert_all_close, assert_exact, gradients
 from .random_graphs import random_model

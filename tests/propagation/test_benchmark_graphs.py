@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from kgcf.propagation.plan import Planner
-from kgcf.propagation.ranking import score_all
-from kgcf.propagation.scores import score_candidates
+from kgcf.model.all_entities import score_all
+from kgcf.model.candidates import score_candidates
+from kgcf.propagation.plan.planner import Planner
 
 from .batches import dense_logits, of_candidates, random_batch
 from .random_graphs import random_model

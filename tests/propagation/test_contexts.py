@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.propagation.contexts import all_contexts, collect_contexts
+from kgcf.propagation.plan.contexts import all_contexts, collect_contexts
 
 from .batches import Batch, random_batch
 from .random_graphs import random_graph

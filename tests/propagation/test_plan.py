@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import hide_nothing
+from kgcf.data.hiding import hide_nothing
 from kgcf.errors import DataError, SettingsError
-from kgcf.propagation.plan import Budget, LayerPlan, Plan, Planner
+from kgcf.propagation.plan.planner import Budget, LayerPlan, Plan, Planner
 
 from .batches import Batch, random_batch
 from .random_graphs import random_graph

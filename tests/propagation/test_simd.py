@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kgcf.compiled import kernel
-from kgcf.propagation.simd import (
+from kgcf.machine.compiled import kernel
+from kgcf.propagation.kernels.simd import (
     VECTOR_BYTES,
     Floats,
     divide,

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.encoder import Encoder
-from kgcf.propagation.plan import Plan, Planner
-from kgcf.propagation.sparse import propagate
+from kgcf.propagation.layers.encoder import Encoder
+from kgcf.propagation.layers.sparse import propagate
+from kgcf.propagation.plan.planner import Plan, Planner
 
 from .batches import Batch, assert_all_close, dense_states, gradients, of_candidates, random_batch
 from .random_graphs import random_graph, random_model

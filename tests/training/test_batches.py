@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import hide_pairs
+from kgcf.data.hiding import hide_pairs
 from kgcf.training.batches import choose_removal, epoch_order, make_batch, stream
 from tests.oracles import random_graph
 

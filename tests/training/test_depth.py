@@ -9,14 +9,14 @@ import torch
 import kgcf.config
 from kgcf.config import PRESETS
 from kgcf.data.dataset import Dataset, transductive
-from kgcf.data.hidden import hide_pairs
+from kgcf.data.hiding import hide_pairs
 from kgcf.data.hops import distances
 from kgcf.data.vocabulary import Vocabulary
-from kgcf.encoder import EncoderSettings
 from kgcf.errors import KgcfWarning
-from kgcf.model import KGCF, DecoderSettings
+from kgcf.model.kgcf import KGCF, DecoderSettings
 from kgcf.pipeline import Surroundings, fit
-from kgcf.propagation.plan import Planner
+from kgcf.propagation.layers.encoder import EncoderSettings
+from kgcf.propagation.plan.planner import Planner
 from kgcf.training import reach
 from kgcf.training.batches import Batch, make_batch
 from kgcf.training.depth import choose_depth

@@ -8,9 +8,10 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from kgcf.causal.treatment import TreatmentSettings, assign_treatment
 from kgcf.data.dataset import Dataset
 from kgcf.errors import SettingsError
-from kgcf.propagation.plan import Planner
+from kgcf.propagation.plan.planner import Planner
 from kgcf.training import step
 from kgcf.training.batches import Batch, make_batch, stream
 from kgcf.training.distributed import World
@@ -18,7 +19,6 @@ from kgcf.training.loop import Trainer
 from kgcf.training.settings import TrainingSettings
 from kgcf.training.step import TERMS, GradientComputer, StepContext, Sums
 from kgcf.training.substitutes import Substitutes
-from kgcf.treatment import TreatmentSettings, assign_treatment
 from tests.training.tiny import dataset, model, step_context
 
 

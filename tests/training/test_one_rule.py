@@ -8,19 +8,19 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from kgcf.causal.counterfactual import CounterfactualTable
+from kgcf.causal.treatment import Treatment, TreatmentSettings, assign_treatment
 from kgcf.config import Settings, configure
-from kgcf.counterfactual import CounterfactualTable
 from kgcf.data.dataset import Dataset, transductive
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import Remove
+from kgcf.data.hiding import Remove
 from kgcf.data.vocabulary import Vocabulary
-from kgcf.model import KGCF, Evidence
-from kgcf.runs import RunFolder
-from kgcf.stages import substitutes_stage, treatment_stage
+from kgcf.model.kgcf import KGCF, Evidence
+from kgcf.runs.folder import RunFolder
+from kgcf.runs.stages import substitutes_stage, treatment_stage
 from kgcf.training.batches import Batch, make_batch, stream
 from kgcf.training.step import GradientComputer
 from kgcf.training.substitutes import Substitutes
-from kgcf.treatment import Treatment, TreatmentSettings, assign_treatment
 from tests.training.tiny import model, step_context
 
 SMALL = ("space.dimension=4", "space.walks=2", "space.length=6", "space.window=2", "objective.alpha=0.5")

@@ -4,18 +4,19 @@ import numpy as np
 import pytest
 import torch
 
+from kgcf.causal.treatment import TreatmentSettings, assign_treatment
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import Remove, hide_by_rule
-from kgcf.model import KGCF
-from kgcf.propagation.plan import Planner
-from kgcf.propagation.reference import DenseEdges, propagate_densely, score_densely
+from kgcf.data.hiding import Remove, hide_by_rule
+from kgcf.model.dense_scores import score_densely
+from kgcf.model.kgcf import KGCF
+from kgcf.propagation.dense.propagation import DenseEdges, propagate_densely
+from kgcf.propagation.plan.planner import Planner
 from kgcf.training.batches import Batch, make_batch, stream
 from kgcf.training.loop import Trainer
 from kgcf.training.objective import query_losses
 from kgcf.training.settings import TrainingSettings
 from kgcf.training.step import GradientComputer, Sums
 from kgcf.training.substitutes import Substitutes, pick_pairs
-from kgcf.treatment import TreatmentSettings, assign_treatment
 from tests.training.tiny import everything, family, model, step_context
 
 CONTEXTS = ("none", "unreached", "decoder", "layers")

@@ -5,16 +5,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from kgcf.causal.treatment import Treatment
 from kgcf.data.dataset import Dataset, transductive
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import HiddenTriples, Remove
+from kgcf.data.hiding import HiddenTriples, Remove
 from kgcf.data.vocabulary import Vocabulary
-from kgcf.encoder import EncoderSettings
-from kgcf.model import KGCF, DecoderSettings
+from kgcf.model.kgcf import KGCF, DecoderSettings
+from kgcf.propagation.layers.encoder import EncoderSettings
 from kgcf.training.objective import ObjectiveSettings
 from kgcf.training.step import StepContext
 from kgcf.training.substitutes import Substitutes
-from kgcf.treatment import Treatment
 
 TINY = ("encoder.layers=2", "encoder.width=8", "decoder.hidden=8", "training.epochs=2", "training.batch_size=8")
 

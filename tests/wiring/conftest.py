@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import kgcf
-from kgcf.run import Run
+from kgcf.runs.run import Run
 from tests.training.tiny import dataset, write_folder
 from tests.wiring.raw import Oracle, RawFiles
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from kgcf.causal.treatment import assign_treatment
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.propagation.plan import Planner
-from kgcf.run import Run
-from kgcf.treatment import assign_treatment
+from kgcf.propagation.plan.planner import Planner
+from kgcf.runs.run import Run
 
 Triple = tuple[str, str, str]
 Opinion = tuple[bool, float]  # whether a path reaches the answer, and its logit

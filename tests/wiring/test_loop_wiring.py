@@ -11,13 +11,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from kgcf.model import KGCF
+from kgcf.causal.treatment import TreatmentSettings, assign_treatment
+from kgcf.model.kgcf import KGCF
 from kgcf.training.batches import epoch_order, make_batch, stream
 from kgcf.training.loop import Listener, Trainer
 from kgcf.training.settings import TrainingSettings
 from kgcf.training.step import GradientComputer, StepContext, Sums
 from kgcf.training.substitutes import Substitutes
-from kgcf.treatment import TreatmentSettings, assign_treatment
 from tests.training.tiny import dataset, model, step_context
 
 TIMES = ("seconds", "queries_per_second", "validation_seconds")

@@ -8,8 +8,8 @@ import pytest
 import kgcf
 from kgcf.errors import StorageError
 from kgcf.pipeline import Surroundings
-from kgcf.prediction.best import collect_best
-from kgcf.run import Run
+from kgcf.prediction.calibration.sampling import collect_best
+from kgcf.runs.run import Run
 from kgcf.storage import map_arrays
 from kgcf.training.loop import Listener
 from tests.wiring.conftest import CHANGES, Town

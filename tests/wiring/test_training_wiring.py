@@ -9,9 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 import kgcf
-from kgcf.data.hidden import HiddenTriples
+from kgcf.causal.treatment import Treatment, TreatmentSettings, assign_treatment
+from kgcf.data.hiding import HiddenTriples
 from kgcf.pipeline import Surroundings
-from kgcf.run import Run
+from kgcf.runs.run import Run
 from kgcf.storage import map_arrays
 from kgcf.training.batches import make_batch, stream
 from kgcf.training.distributed import World
@@ -19,7 +20,6 @@ from kgcf.training.loop import Listener, Trainer
 from kgcf.training.settings import TrainingSettings
 from kgcf.training.step import Sums
 from kgcf.training.substitutes import Substitutes, pick_pairs
-from kgcf.treatment import Treatment, TreatmentSettings, assign_treatment
 from tests.training.tiny import dataset, model, step_context
 from tests.wiring.conftest import CHANGES, Town
 from tests.wiring.raw import Oracle, Triple

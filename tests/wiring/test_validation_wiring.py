@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 import kgcf
+from kgcf.runs.validation import divided_mrr
 from kgcf.training.distributed import World
-from kgcf.validation import divided_mrr
 from tests.wiring.conftest import CHANGES, Town
 
 QUICK = (*CHANGES, "training.epochs=1", "decoder.treatment=false", "objective.alpha=0", "objective.beta=0")

@@ -20,7 +20,7 @@ from kgcf.cli.streams import prepare_streams
 from kgcf.cli.train import resume_command, train_command
 from kgcf.cli.tune import tune_command
 from kgcf.errors import KgcfError
-from kgcf.interrupts import STOPPED, plain_interrupts, quiet_interrupts
+from kgcf.machine.interrupts import STOPPED, plain_interrupts, quiet_interrupts
 from kgcf.screen import Screen, inert
 from kgcf.storage import DISK, cannot_write
 

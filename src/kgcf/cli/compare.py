@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from kgcf.comparison import RunRecord, read_record
-from kgcf.pictures import check_picture
+from kgcf.figure_files import check_picture
+from kgcf.runs.comparison import RunRecord, read_record
 from kgcf.screen import Screen, cell
 from kgcf.storage import check_writable
 
@@ -23,7 +23,7 @@ def compare_command(
     records = [read_record(path) for path in runs]
     Screen().print(_table(records))
     if plot is not None:
-        from kgcf.learning_curves import draw_learning  # matplotlib is slow to import, and seldom needed
+        from kgcf.runs.plots import draw_learning  # matplotlib is slow to import, and seldom needed
 
         draw_learning(records, plot)
         Screen(wrap=False).print(cell(f"The picture is in {plot}."))

@@ -10,12 +10,12 @@ from kgcf.cli.options import CommentOption, DeviceOption, JsonOption, StripOptio
 from kgcf.cli.predict import GraphOption, ObservedOption, answer_table
 from kgcf.cli.streams import STANDARD, deliver
 from kgcf.cli.train import RunArgument
-from kgcf.devices import CPU
-from kgcf.evaluation.completed import MEANING
+from kgcf.machine.devices import CPU
+from kgcf.prediction.calibration.completed_links import MEANING
 from kgcf.prediction.completion import complete, estimate_seconds, plan_completion
 from kgcf.prediction.outputs import check_format, write_answers
 from kgcf.progress import showing
-from kgcf.run import Run
+from kgcf.runs.run import Run
 from kgcf.screen import Screen, cell, print_json
 from kgcf.storage import check_writable
 

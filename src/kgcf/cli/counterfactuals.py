@@ -7,7 +7,13 @@ import numpy as np
 import typer
 from pydantic import ValidationError
 
-from kgcf.cache import Cache
+from kgcf.causal.cache import Cache
+from kgcf.causal.counterfactual import CausalStage, CounterfactualTable, Diagnostics, diagnose, match_pairs
+from kgcf.causal.counterfactual.candidates import Candidates
+from kgcf.causal.counterfactual.descriptions import describe, example_rows, row_json
+from kgcf.causal.embedding import EntitySpace, SpaceSettings
+from kgcf.causal.treatment import TREATMENTS, Treatment, TreatmentSettings, assign_treatment
+from kgcf.cli.diagnostics_tables import diagnostics_tables
 from kgcf.cli.options import (
     CommentOption,
     DataArgument,
@@ -19,22 +25,16 @@ from kgcf.cli.options import (
     StripOption,
     open_data,
 )
-from kgcf.counterfactual import CausalStage, CounterfactualTable, Diagnostics, diagnose, match_pairs
-from kgcf.counterfactual.candidates import Candidates
-from kgcf.counterfactual.report import diagnostics_tables
-from kgcf.counterfactual.sentences import describe, example_rows, row_json
 from kgcf.data.dataset import Dataset
-from kgcf.data.hidden import Remove
-from kgcf.data.places import cache_folder
-from kgcf.data.reading import Reading
-from kgcf.embedding import EntitySpace, SpaceSettings
+from kgcf.data.hiding import Remove
+from kgcf.data.locations import cache_folder
+from kgcf.data.reading_options import Reading
 from kgcf.errors import SettingsError, unknown_name
+from kgcf.machine.provenance import provenance
 from kgcf.progress import showing
-from kgcf.provenance import provenance
 from kgcf.screen import Screen, cell, print_json
 from kgcf.storage import check_writable, write_json
 from kgcf.training.batches import choose_removal
-from kgcf.treatment import TREATMENTS, Treatment, TreatmentSettings, assign_treatment
 
 _CANDIDATES = ("observed", "all")
 _REMOVE = ("auto", "triple", "pair")
@@ -127,7 +127,7 @@ def _deliver(
     if output is not None:
         table.to_parquet(output / "counterfactuals.parquet", dataset.entities, dataset.relations)
         write_json(output / "diagnostics.json", result)
-        from kgcf.counterfactual.plots import plot_diagnostics  # matplotlib is slow to import, and seldom needed
+        from kgcf.causal.counterfactual.plots import plot_diagnostics  # matplotlib is slow to import, and seldom needed
 
         for name in ("diagnostics.png", "diagnostics.svg"):
             plot_diagnostics(found, output / name)

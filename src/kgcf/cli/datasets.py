@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from kgcf.cli.dataset_tables import facts_tables
 from kgcf.cli.options import (
     CommentOption,
     DataArgument,
@@ -19,12 +20,11 @@ from kgcf.cli.options import (
     StripOption,
     open_data,
 )
-from kgcf.cli.tables import facts_tables
 from kgcf.data import registry
 from kgcf.data.manifest import Benchmark
-from kgcf.data.reading import Reading
+from kgcf.data.reading_options import Reading
 from kgcf.data.statistics import describe
-from kgcf.pictures import check_picture
+from kgcf.figure_files import check_picture
 from kgcf.screen import Screen, cell, print_json
 from kgcf.storage import check_writable
 
@@ -73,7 +73,7 @@ def info_command(
     dataset = open_data(data, names, Reading(header, comment, strip), split_seed, allow_inverse_leak, quiet=as_json)
     facts = describe(dataset, np.random.default_rng(seed))
     if plot is not None:
-        from kgcf.data.figures import draw_relations  # matplotlib is slow to import, and seldom needed
+        from kgcf.data.plots import draw_relations  # matplotlib is slow to import, and seldom needed
 
         draw_relations(facts, plot)
     known = None if dataset.benchmark is None else registry.benchmark(dataset.benchmark)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kgcf.baselines.frequency import FrequencyScorer
-from kgcf.calibrating import CalibrationRecord
+from kgcf.cli.evaluation_tables import breakdown_tables, evaluation_table
 from kgcf.cli.options import (
     CommentOption,
     DeviceOption,
@@ -19,15 +19,15 @@ from kgcf.cli.options import (
     open_data,
 )
 from kgcf.cli.streams import STANDARD
-from kgcf.data.reading import Reading
+from kgcf.data.reading_options import Reading
 from kgcf.data.vocabulary import Vocabulary
-from kgcf.devices import CPU
 from kgcf.errors import SettingsError, StorageError, unknown_name
-from kgcf.evaluation.calibration_view import calibration_table
-from kgcf.evaluation.report import breakdown_tables, evaluation_table
 from kgcf.evaluation.results import Evaluation, evaluate
+from kgcf.machine.devices import CPU
+from kgcf.prediction.calibration.plots import calibration_table
+from kgcf.prediction.calibration.record import CalibrationRecord
 from kgcf.progress import showing
-from kgcf.run import Run
+from kgcf.runs.run import Run
 from kgcf.screen import Screen, cell, print_json
 from kgcf.storage import check_writable, write_json
 

@@ -10,17 +10,17 @@ from kgcf.cli.path_table import path_table
 from kgcf.cli.predict import GraphOption, ObservedOption
 from kgcf.cli.streams import STANDARD, deliver
 from kgcf.cli.train import RunArgument
-from kgcf.devices import CPU
 from kgcf.explanation.explanation import Explanation
 from kgcf.explanation.page import write_page
-from kgcf.explanation.sentences import (
+from kgcf.explanation.words import (
     answer_sentences,
     counterfactual_sentences,
     deletion_sentences,
     missing_path_sentences,
 )
-from kgcf.pictures import check_picture
-from kgcf.run import Run
+from kgcf.figure_files import check_picture
+from kgcf.machine.devices import CPU
+from kgcf.runs.run import Run
 from kgcf.screen import Screen, cell, print_json
 from kgcf.storage import check_writable
 
@@ -97,7 +97,7 @@ def _write(explanation: Explanation, html: Path | None, png: Path | None) -> Non
     if html is not None:
         deliver(html, ".html", lambda path: write_page(explanation, path))
     if png is not None:
-        from kgcf.explanation.picture import draw_paths  # matplotlib is slow to import, and seldom needed
+        from kgcf.explanation.plots import draw_paths  # matplotlib is slow to import, and seldom needed
 
         draw_paths(explanation, png)
 

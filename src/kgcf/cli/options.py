@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from kgcf.data.dataset import Dataset
+from kgcf.data.parsing import TripleTable
 from kgcf.data.reader import read_table
-from kgcf.data.reading import Reading
+from kgcf.data.reading_options import Reading
 from kgcf.data.source import read
 from kgcf.data.splitting import SplitSettings
-from kgcf.data.tables import TripleTable
-from kgcf.devices import find_device
+from kgcf.machine.devices import find_device
 from kgcf.screen import Screen, cell
 
 DataArgument = Annotated[str, typer.Argument(metavar="DATA", help="A benchmark's name, a folder or a file of triples.")]

@@ -13,12 +13,12 @@ from kgcf.cli.options import CommentOption, DeviceOption, JsonOption, StripOptio
 from kgcf.cli.path_table import path_text
 from kgcf.cli.train import RunArgument
 from kgcf.data.vocabulary import name_and_label
-from kgcf.devices import CPU
 from kgcf.errors import DataError
-from kgcf.explanation.answers import PATHS, ExplainedAnswer, explain_answers
-from kgcf.explanation.sentences import counterfactual_line, missing_path_sentences
+from kgcf.explanation.explained_answers import PATHS, ExplainedAnswer, explain_answers
+from kgcf.explanation.words import counterfactual_line, missing_path_sentences
+from kgcf.machine.devices import CPU
 from kgcf.prediction.answers import UNKNOWN, Answer, Question
-from kgcf.run import Run
+from kgcf.runs.run import Run
 from kgcf.screen import Screen, cell, print_json
 
 GraphOption = Annotated[

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from kgcf.cli.evaluate import show_calibration
+from kgcf.cli.evaluation_tables import evaluation_table
 from kgcf.cli.options import (
     CommentOption,
     DataArgument,
@@ -20,12 +21,11 @@ from kgcf.cli.options import (
     open_data,
 )
 from kgcf.cli.watch import Watcher
-from kgcf.data.reading import Reading
-from kgcf.devices import CPU
-from kgcf.evaluation.report import evaluation_table
+from kgcf.data.reading_options import Reading
+from kgcf.machine.devices import CPU
 from kgcf.pipeline import Surroundings, fit, resume
-from kgcf.run import Run
-from kgcf.runs import RunFolder
+from kgcf.runs.folder import RunFolder
+from kgcf.runs.run import Run
 from kgcf.screen import Screen, cell
 from kgcf.training.distributed import World, join_world, leave_world
 

@@ -28,12 +28,12 @@ from kgcf.cli.train import SetOption
 from kgcf.cli.watch import Told
 from kgcf.config import benchmark_note, configure
 from kgcf.data.dataset import Dataset
-from kgcf.data.reading import Reading
-from kgcf.devices import CPU
+from kgcf.data.reading_options import Reading
 from kgcf.errors import DataError, SettingsError
+from kgcf.machine.devices import CPU
 from kgcf.pipeline import Surroundings, fit, resume
+from kgcf.runs.settling import settle
 from kgcf.screen import Screen, cell
-from kgcf.settling import settle
 from kgcf.training.loop import TrainingError
 
 _WEIGHTS = ("0.001", "0.01", "0.1", "1.0")

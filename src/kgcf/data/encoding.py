@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kgcf.data.tables import TripleTable
+from kgcf.data.parsing import TripleTable
 from kgcf.data.vocabulary import Vocabulary
 
 

@@ -9,8 +9,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kgcf.compiled import kernel
 from kgcf.errors import DataError
+from kgcf.machine.compiled import kernel
 from kgcf.storage import map_arrays, read_header, save_arrays
 
 Ints = NDArray[np.integer]

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.compiled import kernel
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import HiddenTriples, hide_nothing
+from kgcf.data.hiding import HiddenTriples, hide_nothing
+from kgcf.machine.compiled import kernel
 
 
 def count_within(graph: KnowledgeGraph, starts: NDArray[np.integer], hops: int) -> NDArray[np.int64]:

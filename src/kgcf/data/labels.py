@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kgcf.data.layout import MARK
-from kgcf.data.tables import LABELS, TripleTable
+from kgcf.data.parsing import LABELS, TripleTable
 
 
 def tidy(table: TripleTable, where: str, strip: bool) -> TripleTable:

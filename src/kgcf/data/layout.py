@@ -4,7 +4,7 @@ import csv
 import re
 from dataclasses import dataclass
 
-from kgcf.data.reading import AS_IT_STANDS, Reading
+from kgcf.data.reading_options import AS_IT_STANDS, Reading
 from kgcf.errors import DataError
 
 HEAD_NAMES = ("head", "h", "subject", "subj", "s", "source", "src", "from", "head_label", "start", "node1")

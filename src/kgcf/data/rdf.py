@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kgcf.data.layout import EmptyError
-from kgcf.data.tables import LABELS, TripleTable, open_binary
+from kgcf.data.parsing import LABELS, TripleTable, open_binary
 from kgcf.data.terms import read_term
 from kgcf.errors import DataError, MissingExtraError
 

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from kgcf.data.dataset import Dataset, Split, transductive
 from kgcf.data.encoding import EncodedTables, encode
-from kgcf.data.findings import describe_mirrors, report_encoded, report_relations
 from kgcf.data.folders import Folder, find_parts, inductive_partner
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.labels import tidy
 from kgcf.data.layout import EmptyError
 from kgcf.data.names import read_dictionary, read_names
+from kgcf.data.notes import describe_mirrors, report_encoded, report_relations
+from kgcf.data.parsing import TripleTable, from_arrow, read_parquet, read_text
 from kgcf.data.rdf import RDF_SUFFIXES, read_rdf
-from kgcf.data.reading import AS_IT_STANDS, Reading
+from kgcf.data.reading_options import AS_IT_STANDS, Reading
 from kgcf.data.splitting import TEST, TRAIN, VALID, SplitSettings, split_triples
-from kgcf.data.tables import TripleTable, from_arrow, read_parquet, read_text
 from kgcf.data.weights import Weights, check_weight, join_weights
 from kgcf.errors import DataError
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from kgcf.data.download import DownloadError, fetch
+from kgcf.data.locations import digest, find_file
 from kgcf.data.manifest import SPLIT_FILES, GraphFacts
-from kgcf.data.places import digest, find_file
 from kgcf.errors import DataError
 from kgcf.progress import Advance, silent
 from kgcf.storage import replacing

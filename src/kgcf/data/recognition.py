@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from kgcf.data.folders import find_parts, inductive_partner
+from kgcf.data.locations import digest
 from kgcf.data.manifest import Benchmark, GraphFacts, benchmarks
-from kgcf.data.places import digest
 
 
 def recognise(path: Path) -> Benchmark | None:

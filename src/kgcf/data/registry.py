@@ -9,9 +9,9 @@ from pathlib import Path
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.download import DownloadError, showing_bytes
 from kgcf.data.folders import find_parts
+from kgcf.data.locations import Place, cache_place, check_file, find_file, find_graph, places
 from kgcf.data.manifest import Benchmark, GraphFacts, benchmark, benchmarks, graph, is_known, names
 from kgcf.data.names import read_names
-from kgcf.data.places import Place, cache_place, check_file, find_file, find_graph, places
 from kgcf.data.reader import read_folder, read_inductive
 from kgcf.data.recipes import obtain
 from kgcf.data.vocabulary import Vocabulary

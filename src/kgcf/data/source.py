@@ -9,7 +9,7 @@ from kgcf.data.dataset import Dataset, Split
 from kgcf.data.manifest import Benchmark
 from kgcf.data.names import read_names
 from kgcf.data.reader import read_frame, read_path
-from kgcf.data.reading import Reading
+from kgcf.data.reading_options import Reading
 from kgcf.data.recognition import recognise
 from kgcf.data.splitting import SplitSettings
 from kgcf.data.vocabulary import Vocabulary

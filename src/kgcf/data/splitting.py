@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.compiled import kernel
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.mirrors import Mirror, find_mirrors, mirror_groups
 from kgcf.errors import SettingsError
+from kgcf.machine.compiled import kernel
 
 TRAIN, VALID, TEST = 0, 1, 2
 

@@ -9,10 +9,10 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from kgcf.data.dataset import Dataset, Split
-from kgcf.data.findings import unseen_entities
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hops import count_within, distances
 from kgcf.data.mirrors import find_mirrors
+from kgcf.data.notes import unseen_entities
 from kgcf.data.vocabulary import Vocabulary
 
 CATEGORIES = ("1-1", "1-N", "N-1", "N-N")

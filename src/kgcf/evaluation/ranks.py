@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf import memory as bound
-from kgcf.compiled import kernel
 from kgcf.data.dataset import Split
 from kgcf.errors import KgcfError
+from kgcf.machine import memory_bound as bound
+from kgcf.machine.compiled import kernel
 from kgcf.progress import Advance, silent
 from kgcf.scoring import Scorer
 

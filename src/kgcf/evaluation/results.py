@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf import memory as bound
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.statistics import relation_categories
 from kgcf.errors import DataError
 from kgcf.evaluation.metrics import SHORT_NAMES, TIE_POLICIES, Interval, bootstrap, summarise
 from kgcf.evaluation.ranks import HEAD, TAIL, Ranks, rank_answers
+from kgcf.machine import memory_bound as bound
+from kgcf.machine.provenance import provenance
 from kgcf.progress import Advance, silent
-from kgcf.provenance import provenance
 from kgcf.scoring import Scorer
 
 Metrics = dict[str, float]

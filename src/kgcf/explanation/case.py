@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import HiddenTriples, Remove, hide_known
+from kgcf.data.hiding import HiddenTriples, Remove, hide_known
 from kgcf.explanation.importance import Attribution, Importance, weigh_edges
 from kgcf.explanation.lattice import Lattice
 from kgcf.explanation.paths import (
@@ -23,8 +23,8 @@ from kgcf.explanation.paths import (
     find_best_paths,
     find_shortest_paths,
 )
-from kgcf.prediction.observed import ObservedGraph
-from kgcf.propagation.plan import Plan
+from kgcf.prediction.observed_graph import ObservedGraph
+from kgcf.propagation.plan.planner import Plan
 
 
 @dataclass(frozen=True, eq=False)

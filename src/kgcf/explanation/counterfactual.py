@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.counterfactual import Candidates, CounterfactualTable, Pool, match_pairs
+from kgcf.causal.counterfactual import Candidates, CounterfactualTable, Pool, match_pairs
+from kgcf.causal.embedding import EntitySpace
+from kgcf.causal.treatment import Treatment, assign_to_part
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import HiddenTriples, Remove, hide_by_rule, hide_nothing
-from kgcf.embedding import EntitySpace
+from kgcf.data.hiding import HiddenTriples, Remove, hide_by_rule, hide_nothing
 from kgcf.explanation.case import Case
 from kgcf.explanation.paths import Path
-from kgcf.treatment import Treatment, assign_to_part
 
 
 @dataclass(frozen=True)

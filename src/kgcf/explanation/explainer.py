@@ -5,10 +5,10 @@ from functools import cached_property
 
 import numpy as np
 
-from kgcf.counterfactual import Candidates
-from kgcf.data.hidden import Remove
+from kgcf.causal.counterfactual import Candidates
+from kgcf.causal.embedding import EntitySpace
+from kgcf.data.hiding import Remove
 from kgcf.data.vocabulary import Vocabulary
-from kgcf.embedding import EntitySpace
 from kgcf.explanation.case import Case, open_case
 from kgcf.explanation.counterfactual import (
     CounterfactualEvidence,
@@ -31,7 +31,7 @@ from kgcf.explanation.explanation import (
 )
 from kgcf.explanation.importance import Attribution
 from kgcf.explanation.paths import Layers, Path, PathEdge, Weighting
-from kgcf.prediction.observed import ObservedGraph
+from kgcf.prediction.observed_graph import ObservedGraph
 
 EdgeTable = dict[tuple[int, int, int], EdgeTreatments]
 

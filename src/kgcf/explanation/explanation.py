@@ -4,10 +4,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from kgcf.data.vocabulary import name_and_label
-from kgcf.evaluation.calibration import Method
 from kgcf.explanation.deletion import Removed
 from kgcf.explanation.importance import Attribution
 from kgcf.explanation.paths import Layers, Weighting
+from kgcf.prediction.calibration.fitting import Method
 
 FORMAT = 1  # of the JSON
 Asked = Literal["tail", "head"]

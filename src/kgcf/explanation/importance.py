@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kgcf.errors import SettingsError
-from kgcf.model import KGCF, Evidence
-from kgcf.propagation.plan import Plan
-from kgcf.propagation.scores import candidate_contexts
-from kgcf.propagation.sparse import propagate
+from kgcf.model.candidates import candidate_contexts
+from kgcf.model.kgcf import KGCF, Evidence
+from kgcf.propagation.layers.sparse import propagate
+from kgcf.propagation.plan.planner import Plan
 
 Attribution = Literal["gradient", "integrated"]
 STEPS = 4  # points between no message and all of them at which an integrated gradient is taken

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.propagation.plan import Plan
+from kgcf.propagation.plan.planner import Plan
 
 
 @dataclass(frozen=True, eq=False)

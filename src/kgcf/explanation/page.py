@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from kgcf.explanation.explanation import Explanation, Named, NamedDeletion, NamedEvidence, NamedPath, NamedSubstitute
-from kgcf.explanation.sentences import (
+from kgcf.explanation.words import (
     answer_sentences,
     counterfactual_sentences,
     deletion_sentences,

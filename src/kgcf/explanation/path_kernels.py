@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.compiled import kernel
+from kgcf.machine.compiled import kernel
 
 NOTHING = -np.inf
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.data.hidden import hide_triples
+from kgcf.data.hiding import hide_triples
 from kgcf.errors import SettingsError
-from kgcf.evaluation.calibration import Method
-from kgcf.prediction.best import best_first
-from kgcf.prediction.observed import ObservedGraph
+from kgcf.prediction.calibration.fitting import Method
+from kgcf.prediction.calibration.sampling import best_first
+from kgcf.prediction.observed_graph import ObservedGraph
 
 UNKNOWN = "?"
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.errors import SettingsError
-from kgcf.evaluation.calibration import UNCALIBRATED
-from kgcf.evaluation.completed import GIVEN, CompletionCalibration, Scope, uncalibrated
 from kgcf.prediction.answers import Answer, Found, name_answers
-from kgcf.prediction.observed import ObservedGraph
+from kgcf.prediction.calibration.completed_links import GIVEN, CompletionCalibration, Scope, uncalibrated
+from kgcf.prediction.calibration.fitting import UNCALIBRATED
+from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import Advance, silent
 
 _CHUNK = 64

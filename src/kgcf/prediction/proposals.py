@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.evaluation.completed import Scope, group_count, link_groups
-from kgcf.evaluation.link_curves import Proposals
+from kgcf.prediction.calibration.completed_links import Scope, group_count, link_groups
+from kgcf.prediction.calibration.link_curves import Proposals
 from kgcf.prediction.completion import Sides, new_links
-from kgcf.prediction.observed import ObservedGraph
+from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import Advance, silent
 
 BEST = 100  # links of a question that are all looked at

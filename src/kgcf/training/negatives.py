@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.compiled import kernel
 from kgcf.data.graph import KnowledgeGraph
+from kgcf.machine.compiled import kernel
 
 
 def draw_negatives(

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kgcf.memory import DEFAULT_GB
+from kgcf.machine.memory_bound import DEFAULT_GB
 
 
 class TrainingSettings(BaseModel):

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import HiddenTriples, Remove
-from kgcf.model import KGCF, Evidence
-from kgcf.propagation.parallel import Workers
-from kgcf.propagation.plan import Planner
-from kgcf.propagation.sparse import budget_for
+from kgcf.data.hiding import HiddenTriples, Remove
+from kgcf.model.kgcf import KGCF, Evidence
+from kgcf.propagation.layers.sparse import budget_for
+from kgcf.propagation.plan.planner import Planner
+from kgcf.propagation.workers import Workers
 from kgcf.training.batches import Batch
 from kgcf.training.objective import ObjectiveSettings, query_losses
 from kgcf.training.substitutes import Substitutes, differentiate_discrepancy, pick_pairs

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hidden import Remove, hide_by_rule
-from kgcf.model import KGCF
-from kgcf.propagation.plan import Budget, Plan, Planner
-from kgcf.propagation.sparse import propagate
+from kgcf.data.hiding import Remove, hide_by_rule
+from kgcf.model.kgcf import KGCF
+from kgcf.propagation.layers.sparse import propagate
+from kgcf.propagation.plan.planner import Budget, Plan, Planner
 from kgcf.training.batches import Batch
 from kgcf.training.objective import Discrepancy, discrepancy
 

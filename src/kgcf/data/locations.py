@@ -1,0 +1,102 @@
+"""Where the files of a benchmark may lie, in the order in which we look; and whether they are the right ones.
+
+1. the folder that `$KGCF_DATA` names;
+2. `../shared/data` beside the source checkout that kgcf runs from, then beside the current directory;
+3. the user cache: `$KGCF_CACHE`, else `$XDG_CACHE_HOME/kgcf`, else where the system keeps caches; below it, `data`.
+
+In each of them a graph is a folder of its own with train.txt, valid.txt and test.txt, plain or gzipped.
+"""
+
+import hashlib
+import os
+import sys
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from kgcf.data.manifest import SPLIT_FILES, FileFacts, GraphFacts
+from kgcf.data.parsing import open_binary
+from kgcf.errors import DataError
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder of graphs, and what to call it."""
+
+    title: str
+    path: Path
+
+
+def cache_folder() -> Path:
+    """The folder that kgcf may fill and the user may delete."""
+    if chosen := os.environ.get("KGCF_CACHE"):
+        return Path(chosen).expanduser()
+    if chosen := os.environ.get("XDG_CACHE_HOME"):
+        return Path(chosen).expanduser() / "kgcf"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "kgcf"
+    if sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA")):
+        return Path(local) / "kgcf" / "Cache"
+    return Path.home() / ".cache" / "kgcf"
+
+
+def cache_place() -> Place:
+    """Where downloads go."""
+    return Place("cache", cache_folder() / "data")
+
+
+def places(data_root: str | Path | None = None) -> list[Place]:
+    """The places to look at, in order; a given `data_root` is the only one."""
+    if data_root is not None:
+        return [Place(str(data_root), Path(data_root).expanduser())]
+    found = []
+    if chosen := os.environ.get("KGCF_DATA"):
+        found.append(Place("$KGCF_DATA", Path(chosen).expanduser()))
+    checkout = Path(__file__).resolve().parents[3]
+    if (checkout / "pyproject.toml").is_file():
+        found.append(Place("../shared/data", checkout.parent / "shared" / "data"))
+    found.append(Place("../shared/data", Path.cwd().parent / "shared" / "data"))
+    return [*found, cache_place()]
+
+
+def find_graph(graph: GraphFacts, among: list[Place]) -> tuple[Place, Path] | None:
+    """The first place that has all three splits of a graph, and the graph's folder there."""
+    for place in among:
+        folder = place.path / graph.name
+        if all(find_file(folder, name) for name in SPLIT_FILES):
+            return place, folder
+    return None
+
+
+def find_file(folder: Path, name: str) -> Path | None:
+    """A file of a graph, plain or gzipped."""
+    for path in (folder / name, folder / f"{name}.gz"):
+        if path.is_file():
+            return path
+    return None
+
+
+def check_file(path: Path, facts: FileFacts, graph: str) -> None:
+    """Refuse a file whose uncompressed content is not the one we know."""
+    found, size = digest(path)
+    if found != facts.sha256:
+        raise DataError(
+            f"{path} is not the file that kgcf knows as part of {graph}: expected sha256 {facts.sha256} "
+            f"({facts.size:,} bytes uncompressed), found {found} ({size:,} bytes). "
+            "Replace it, or give its folder as a path to use it as data of your own."
+        )
+
+
+def digest(path: Path) -> tuple[str, int]:
+    """sha256 and size of a file's uncompressed content."""
+    summed, size = hashlib.sha256(), 0
+    try:
+        with open_binary(path) as stream:
+            while chunk := stream.read(_CHUNK):
+                summed.update(chunk)
+                size += len(chunk)
+    except (EOFError, OSError, zlib.error) as error:
+        raise DataError(f"{path} is damaged or cut short: {error}. Replace it.") from error
+    return summed.hexdigest(), size

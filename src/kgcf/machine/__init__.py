@@ -1,0 +1,1 @@
+"""The machine underneath: compiled loops, devices, memory, Ctrl-C, and facts about where numbers come from."""

@@ -1,0 +1,1 @@
+"""From logits to probabilities: fitted on validation, reported on test."""

@@ -1,0 +1,115 @@
+"""A model at work on one observed graph: scores of all entities, and exact logits of chosen candidates."""
+
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from kgcf.causal.treatment import Treatment
+from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.hiding import HiddenTriples
+from kgcf.data.vocabulary import Vocabulary
+from kgcf.machine import memory_bound as bound
+from kgcf.model.kgcf import KGCF
+from kgcf.model.scorer import GraphScorer
+from kgcf.prediction.calibration.fitting import UNCALIBRATED, Calibration
+from kgcf.propagation.layers.sparse import budget_for
+from kgcf.propagation.plan.planner import Planner
+
+
+class ObservedGraph:
+    """Binds a model to a graph and its treatment; everything that answers questions goes through here."""
+
+    def __init__(
+        self,
+        model: KGCF,
+        graph: KnowledgeGraph,
+        entities: Vocabulary,
+        relations: Vocabulary,
+        treatment: Treatment | None,
+        threads: int | None = None,
+        calibration: Calibration = UNCALIBRATED,
+        train: KnowledgeGraph | None = None,
+        memory: float = bound.DEFAULT,
+    ) -> None:
+        self.model = model
+        self.graph = graph
+        self.entities = entities
+        self.relations = relations
+        self.treatment = treatment
+        self.calibration = calibration
+        self.train = train or graph  # whose half-links tell whether an entity was seen on a side of a relation
+        self.memory = memory  # bytes that one thread may hold to compute
+        self._threads = threads
+
+    @cached_property
+    def scorer(self) -> GraphScorer:
+        """Ranks every entity."""
+        treated = None if self.treatment is None else self.treatment.treated
+        return GraphScorer(self.model, self.graph, treated, self._threads, self.memory)
+
+    @property
+    def questions_at_once(self) -> int:
+        """How many questions to rank in one go: their scores of all entities are held together."""
+        return bound.questions_at_once(self.memory, self.graph.entity_count)
+
+    @cached_property
+    def planner(self) -> Planner:
+        """Plans questions about chosen candidates."""
+        return Planner(self.graph, self.model.encoder.settings.layers)
+
+    def logits(
+        self,
+        heads: NDArray[np.int64],
+        relations: NDArray[np.int64],
+        candidates: NDArray[np.int64],
+        hidden: HiddenTriples | None = None,
+        treated: NDArray[np.bool_] | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """[B, K] logits of candidates, and whether a path reaches them; `hidden` triples are not seen.
+
+        The candidates' treatment is that of the graph without the hidden triples, unless it is given.
+        """
+        if treated is None and self.treatment is not None:
+            treated = self.treatment.treated(heads, relations, candidates, hidden)
+        logits, reached = np.empty(candidates.shape), np.empty(candidates.shape, dtype=bool)
+        budget = budget_for(self.model.encoder, self.memory)
+        for plan in self.planner.parts(heads, relations, candidates, hidden, budget):
+            rows = slice(plan.first, plan.first + len(plan))
+            with torch.no_grad():
+                evidence = self.model.encode(plan)
+                found = self.model.decode(evidence, None if treated is None else torch.from_numpy(treated[rows]))
+            logits[rows], reached[rows] = found.cpu().double().numpy(), evidence.reached.cpu().numpy()
+        return logits, reached
+
+    def probability(self, logit: float, reached: bool) -> float:
+        """The probability of one answer: calibrated where the run has a calibration, else the sigmoid."""
+        return float(self.calibration.probabilities(np.array([logit]), np.array([reached]))[0])
+
+    def logits_of_ranked(
+        self,
+        head: int,
+        relation: int,
+        found: NDArray[np.int64],
+        scores: NDArray[np.float32],
+        reached: NDArray[np.bool_],
+    ) -> NDArray[np.float64]:
+        """[K] logits of some answers to one question, from its ranking scores [N].
+
+        The score of a reached entity is its logit; that of an unreached one may have been moved below the
+        reached ones, so its logit is computed.
+        """
+        logits = scores[found].astype(np.float64)
+        moved = found[~reached[found]]
+        if len(moved):
+            logits[~reached[found]] = self.logits(np.array([head]), np.array([relation]), moved[None, :])[0][0]
+        return logits
+
+    def half_links(
+        self, heads: NDArray[np.int64], relations: NDArray[np.int64], tails: NDArray[np.int64]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """[A], [A]: whether train has any triple (h, r, ·), and any (·, r, t)."""
+        begin, end = self.train.tail_ranges(heads, relations)
+        first, last = self.train.tail_ranges(tails, relations + self.train.relation_count)
+        return end > begin, last > first

@@ -1,0 +1,1 @@
+"""The obvious version: every entity in every layer. The oracle of the tests."""

@@ -1,0 +1,1 @@
+"""Compiled loops of a layer: messages, aggregation and update, forward and backward."""

@@ -1,0 +1,286 @@
+"""The plan of a batch: per layer, the slots (query, entity) that can influence a score and the edges between them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.hiding import HiddenTriples, hide_nothing
+from kgcf.errors import DataError, SettingsError
+from kgcf.propagation.plan.assembly import Findings, LayerSlots, Limits, collect_edges, collect_slots, plan_queries
+from kgcf.propagation.plan.cones import Adjacency, Edges, Questions, Scratch, Slots
+
+MOST_LAYERS = 120  # distances are kept in one byte
+
+
+@dataclass(frozen=True, eq=False)
+class LayerPlan:
+    """One layer: S slots sorted by query, M edges sorted by target slot; layer 0 has slots and no edges."""
+
+    slot_offsets: NDArray[np.int64]  # [B + 1] first slot of every query
+    entities: NDArray[np.int32]  # [S]
+    previous: NDArray[np.int32]  # [S] slot of the same entity in the layer before, −1 if it was not reached yet
+    degrees: NDArray[np.int32]  # [S] visible edges that enter the entity, listed or not
+    edge_offsets: NDArray[np.int64]  # [S + 1] first edge of every slot
+    sources: NDArray[np.int32]  # [M] slot in the layer before
+    relations: NDArray[np.int32]  # [M] in 0 … 2R − 1, in the direction of the message
+    entries: NDArray[np.int32]  # [M] where the edge, turned round, stands in the graph's table: the target's row
+    scales: NDArray[np.float64]  # [S] log(degree + 1) over the mean of the whole visible graph
+    heads: NDArray[np.int64]  # [B] slot of every query's head, −1 if no candidate depends on it
+
+    @property
+    def queries(self) -> NDArray[np.int64]:
+        """[S] the query of every slot."""
+        return np.repeat(np.arange(len(self.slot_offsets) - 1), np.diff(self.slot_offsets))
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What to compute for queries `first` … `first + B − 1` of a batch: layers 0 … L, and where the answers stand."""
+
+    graph: KnowledgeGraph
+    first: int
+    heads: NDArray[np.int64]  # [B]
+    relations: NDArray[np.int64]  # [B]
+    hidden: HiddenTriples
+    layers: tuple[LayerPlan, ...]  # L + 1
+    mean_log_degrees: NDArray[np.float64]  # [B] of the graph minus the query's hidden set
+    meetings: NDArray[np.int64]  # [B] depth at which the two cones met
+    candidates: NDArray[np.int64] | None  # [B, K]; None: every entity is a candidate (ranking)
+    rows: NDArray[np.int64] | None  # [B, K] slot of the candidate in layer L, −1 if unreached
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    @property
+    def slot_count(self) -> int:
+        """State updates: slots of the layers 1 … L."""
+        return sum(len(layer.entities) for layer in self.layers[1:])
+
+    @property
+    def edge_count(self) -> int:
+        """Messages of all layers."""
+        return sum(len(layer.sources) for layer in self.layers)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much memory one plan and its computation may take, from the width and precision of the states."""
+
+    total: float = float("inf")  # bytes
+    width: int = 32
+    statistics: int = 4
+    itemsize: int = 4
+    message_rows: int = 0  # rows of the width that every edge keeps; the kernels keep none
+    query_rows: int = 0  # rows of the width that every query keeps: relation vectors of its own
+
+    @property
+    def limits(self) -> Limits:
+        """A slot keeps statistics and about four rows of states and gradients; an edge its ids and messages.
+
+        Ids are counted twice and more: in the plan, and in the planner's buffers, which grow by doubling.
+        """
+        row = self.width * self.itemsize
+        return Limits(
+            slot_bytes=(2 * self.statistics + 4) * row + 72.0,
+            edge_bytes=self.message_rows * row + 36.0,
+            query_bytes=float(self.query_rows * row),
+            budget=self.total,
+        )
+
+    def cost(self, plan: Plan) -> float:
+        """Bytes that a plan is reckoned at."""
+        limits = self.limits
+        slots = plan.slot_count + len(plan.layers[0].entities)
+        return slots * limits.slot_bytes + plan.edge_count * limits.edge_bytes + len(plan) * limits.query_bytes
+
+
+class Planner:
+    """Plans batches on one graph; owns its scratch arrays, so use one planner per thread."""
+
+    def __init__(self, graph: KnowledgeGraph, layers: int, meeting: int | None = None) -> None:
+        if not 1 <= layers <= MOST_LAYERS:
+            raise SettingsError(f"layers = {layers} is impossible; choose 1 to {MOST_LAYERS}.")
+        if meeting is not None and not 0 <= meeting <= layers:
+            raise SettingsError(f"meeting = {meeting} is outside 0 … {layers}; leave it out to choose by cost.")
+        self.graph = graph
+        self.layers = layers
+        self._meeting = -1 if meeting is None else meeting
+        self._adjacency = Adjacency(
+            graph.offsets,
+            graph.edge_relations,
+            graph.edge_tails,
+            graph.edge_triples,
+            graph.relation_count,
+            max(len(graph), 1),
+        )
+        self._log_degrees = float(np.log1p(graph.degrees).sum())
+        self._scratch = _new_scratch(graph.entity_count, layers)
+        self._slots = Slots(*(np.empty(1024, np.int32) for _ in range(4)))
+        self._edges = Edges(*(np.empty(1024, np.int32) for _ in range(3)))
+
+    def plan(
+        self, heads: ArrayLike, relations: ArrayLike, candidates: ArrayLike | None, hidden: HiddenTriples | None = None
+    ) -> Plan:
+        """One plan for the whole batch; candidates [B, K], or None to rank every entity."""
+        return next(self.parts(heads, relations, candidates, hidden))
+
+    def parts(
+        self,
+        heads: ArrayLike,
+        relations: ArrayLike,
+        candidates: ArrayLike | None,
+        hidden: HiddenTriples | None = None,
+        budget: Budget | None = None,
+    ) -> Iterator[Plan]:
+        """Plans for consecutive parts of the batch, each as large as the budget allows and at least one query."""
+        questions = _pose(heads, candidates, hidden)
+        asked = np.ascontiguousarray(relations, dtype=np.int64)
+        self._check(questions, asked)
+        findings = _new_findings(len(asked), questions.candidates.shape[1], self.layers)
+        limits = (budget or Budget()).limits
+        first = 0
+        while True:
+            end, self._slots, self._edges = plan_queries(
+                self._adjacency,
+                self.graph.triples,
+                questions,
+                self._scratch,
+                self._slots,
+                self._edges,
+                findings,
+                limits,
+                first,
+                self.layers if candidates is None else self._meeting,  # ranking has no backward cone
+                candidates is None,
+            )
+            yield self._assemble(questions, asked, findings, first, end, candidates is None)
+            first = end
+            if first >= len(asked):
+                return
+
+    def _check(self, questions: Questions, relations: NDArray[np.int64]) -> None:
+        count = len(questions.heads)
+        if questions.candidates.ndim != 2 or len(questions.candidates) != count:
+            raise DataError(f"Candidates of shape {questions.candidates.shape}; give one row per query, [{count}, K].")
+        if len(relations) != count or len(questions.hidden_offsets) != count + 1:
+            raise DataError(
+                f"A batch of {count} heads came with {len(relations)} relations and hidden triples for "
+                f"{len(questions.hidden_offsets) - 1} queries; give one of each per query."
+            )
+        for name, ids, limit in (
+            ("head", questions.heads, self.graph.entity_count),
+            ("candidate", questions.candidates, self.graph.entity_count),
+            ("relation", relations, 2 * self.graph.relation_count),
+        ):
+            if ids.size and (ids.min() < 0 or ids.max() >= limit):
+                raise DataError(f"A {name} id of the batch lies outside 0 … {limit - 1}; check the vocabulary.")
+
+    def _assemble(
+        self,
+        questions: Questions,
+        relations: NDArray[np.int64],
+        findings: Findings,
+        first: int,
+        end: int,
+        ranking: bool,
+    ) -> Plan:
+        part = slice(first, end)
+        means = (self._log_degrees + findings.log_degrees[part]) / max(self.graph.entity_count, 1)
+        layers = self._layers(questions.heads[part], findings.slot_counts[part], findings.edge_counts[part], means)
+        hidden_offsets = questions.hidden_offsets[first : end + 1]
+        hidden = HiddenTriples(
+            hidden_offsets - hidden_offsets[0], questions.hidden_triples[hidden_offsets[0] : hidden_offsets[-1]]
+        )
+        rows = findings.rows[part]
+        rows = np.where(rows >= 0, rows + layers[-1].slot_offsets[:-1, None], -1)
+        return Plan(
+            graph=self.graph,
+            first=first,
+            heads=questions.heads[part],
+            relations=relations[part],
+            hidden=hidden,
+            layers=layers,
+            mean_log_degrees=means,
+            meetings=findings.meetings[part].copy(),
+            candidates=None if ranking else questions.candidates[part],
+            rows=None if ranking else rows,
+        )
+
+    def _layers(
+        self,
+        heads: NDArray[np.int64],
+        slot_counts: NDArray[np.int64],
+        edge_counts: NDArray[np.int64],
+        means: NDArray[np.float64],
+    ) -> tuple[LayerPlan, ...]:
+        """Turn the buffers, query by query and layer by layer, into layers over all queries."""
+        slot_starts = np.ascontiguousarray(_offsets(slot_counts.ravel())[:-1].reshape(slot_counts.shape).T)
+        edge_starts = np.ascontiguousarray(_offsets(edge_counts.ravel())[:-1].reshape(edge_counts.shape).T)
+        before = np.zeros(len(heads) + 1, np.int64)
+        layers = []
+        for index in range(self.layers + 1):
+            offsets, edge_offsets = _offsets(slot_counts[:, index]), _offsets(edge_counts[:, index])
+            slots = _new_layer_slots(int(offsets[-1]), len(heads))
+            collect_slots(self._slots, slot_starts[index], offsets, before, heads, means, slots)
+            sources, relations, entries = (np.empty(edge_offsets[-1], np.int32) for _ in range(3))
+            collect_edges(self._edges, edge_starts[index], edge_offsets, before, sources, relations, entries)
+            layers.append(
+                LayerPlan(
+                    slot_offsets=offsets, sources=sources, relations=relations, entries=entries, **slots._asdict()
+                )
+            )
+            before = offsets
+        return tuple(layers)
+
+
+def _new_layer_slots(slot_count: int, query_count: int) -> LayerSlots:
+    return LayerSlots(
+        entities=np.empty(slot_count, np.int32),
+        previous=np.empty(slot_count, np.int32),
+        degrees=np.empty(slot_count, np.int32),
+        edge_offsets=np.empty(slot_count + 1, np.int64),
+        scales=np.empty(slot_count, np.float64),
+        heads=np.empty(query_count, np.int64),
+    )
+
+
+def _offsets(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+
+
+def _new_scratch(entity_count: int, layers: int) -> Scratch:
+    return Scratch(
+        ahead=np.full(entity_count, -1, np.int8),
+        behind=np.full(entity_count, -1, np.int8),
+        place=np.full(entity_count, -1, np.int32),
+        hidden_at=np.zeros(entity_count, np.int32),
+        ball=np.empty((2, entity_count), np.int32),
+        levels=np.zeros((2, layers + 2), np.int64),
+        members=np.empty((layers + 1, entity_count), np.int32),
+    )
+
+
+def _pose(heads: ArrayLike, candidates: ArrayLike | None, hidden: HiddenTriples | None) -> Questions:
+    """The batch as the kernels want it: contiguous; candidates are [B, 0] when ranking."""
+    sources = np.ascontiguousarray(heads, dtype=np.int64)
+    hidden = hide_nothing(len(sources)) if hidden is None else hidden
+    table = np.zeros((len(sources), 0)) if candidates is None else candidates
+    return Questions(
+        sources,
+        np.ascontiguousarray(table, dtype=np.int64),
+        np.ascontiguousarray(hidden.offsets, dtype=np.int64),
+        np.ascontiguousarray(hidden.triples, dtype=np.int32),
+    )
+
+
+def _new_findings(query_count: int, candidate_count: int, layers: int) -> Findings:
+    return Findings(
+        slot_counts=np.zeros((query_count, layers + 1), np.int64),
+        edge_counts=np.zeros((query_count, layers + 1), np.int64),
+        log_degrees=np.zeros(query_count, np.float64),
+        rows=np.full((query_count, candidate_count), -1, np.int64),
+        meetings=np.zeros(query_count, np.int64),
+    )

@@ -1,0 +1,300 @@
+"""A run is a folder, complete and portable: data, configuration, stages, model, results. No pickle anywhere."""
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgcf import __version__
+from kgcf.config import Settings, read_values, settings_from, write_toml
+from kgcf.data.dataset import Dataset, Split
+from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.vocabulary import Vocabulary
+from kgcf.errors import StorageError
+from kgcf.runs.lock import held
+from kgcf.storage import TEMPORARY, make_folder, map_arrays, save_arrays, write_json, write_text, writing
+
+FORMAT = 1
+LOCK = ".kgcf.lock"  # held by the process that trains; its presence also says that a folder without run.json is ours
+HISTORY = "history.json"
+CREATED = (
+    "run.json",
+    "config.toml",
+    "entities.txt",
+    "relations.txt",
+    "graph.safetensors",
+    "new_entities.txt",
+    "new_graph.safetensors",
+    "splits.safetensors",
+    "data.json",
+)  # what is known before training; run.json makes it a run, so it is written last and deleted first
+_LONG_AGO = 600.0  # seconds; nobody writes a file for so long
+_EVALUATED = ("results.json", "calibration.json", "reliability.png")
+_CHANGING = ("checkpoint.safetensors", "log.jsonl", *_EVALUATED)  # not part of what is checked when opening
+
+
+class RunFolder:
+    """Reads and writes the parts of a run; each file is written under a temporary name and renamed.
+
+    `run.json` is where a change takes hold: nothing that it has the checksum of is ever written again, so a stop at
+    any moment leaves the run as it was before or as it is after.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def file(self, name: str) -> Path:
+        """The path of one part."""
+        return self.path / name
+
+    @contextmanager
+    def alone(self, new: bool = False) -> Iterator[None]:
+        """Keep the folder for this process while it trains; a second one is refused, a killed one lets go by itself."""
+        if new:
+            self._check_free()
+            make_folder(self.path)
+        else:
+            self._check_is_run()
+        busy = f"Another process is training in {self.path}. Wait until it ends, or stop it, and try again."
+        with held(self.file(LOCK), busy):
+            self._tidy()
+            yield
+
+    def create(self, data: Dataset, settings: Settings, preset: str) -> None:
+        """Make the folder with everything that is known before training; refuse one that is in use."""
+        self._check_free()
+        make_folder(self.path)
+        self._clear()
+        try:
+            self._write(data, settings, preset)
+        except StorageError:
+            self._clear()
+            raise
+
+    def _check_free(self) -> None:
+        """Refuse a folder that has anything in it but the leftovers of a creation that was stopped."""
+        with writing(self.path):
+            if not self.path.exists():
+                return
+            names = [entry.name for entry in self.path.iterdir()] if self.path.is_dir() else [self.path.name]
+        stopped = LOCK in names and "run.json" not in names
+        if not names or (stopped and all(n == LOCK or n in CREATED or _is_temporary(n) for n in names)):
+            return
+        raise StorageError(
+            f"{self.path} exists already. Nothing was changed: choose another --output, "
+            f"or continue the run in it with: kgcf resume {self.path}"
+        )
+
+    def _clear(self) -> None:
+        """Delete what a creation that was stopped has left."""
+        with writing(self.path):
+            for name in CREATED:
+                self.file(name).unlink(missing_ok=True)
+
+    def _tidy(self) -> None:
+        """Delete half-written files that a kill has left; young ones of an evaluation may be somebody's right now."""
+        evaluated = tuple(f".{name}." for name in _EVALUATED)
+        with writing(self.path):
+            for entry in self.path.iterdir():
+                if not _is_temporary(entry.name):
+                    continue
+                if not entry.name.startswith(evaluated) or time.time() - entry.stat().st_mtime > _LONG_AGO:
+                    entry.unlink(missing_ok=True)
+
+    def _write(self, data: Dataset, settings: Settings, preset: str) -> None:
+        write_text(self.file("config.toml"), write_toml(settings))
+        write_text(self.file("entities.txt"), _lines(data.entities))
+        write_text(self.file("relations.txt"), _lines(data.relations))
+        data.graph.save(self.file("graph.safetensors"))
+        arrays: dict[str, NDArray[np.generic]] = {"valid": data.valid.queries, "test": data.test.queries}
+        if data.inductive:
+            write_text(self.file("new_entities.txt"), _lines(data.test.entities))
+            data.test.observed.save(self.file("new_graph.safetensors"))
+            arrays |= _truths("new_known", data.test.known)
+        elif data.test.known.weights is not None:
+            arrays |= _truths("known", data.test.known)
+        save_arrays(self.file("splits.safetensors"), arrays)
+        facts = {
+            "dataset": data.name,
+            "benchmark": data.benchmark,
+            "preset": preset,
+            "notes": list(data.notes),
+            "inductive": data.inductive,
+        }
+        write_json(self.file("data.json"), facts)
+        self.seal()
+
+    def seal(self) -> None:
+        """Write run.json: versions and the sha256 of every file that must not change behind our back."""
+        names = sorted(p.name for p in self.path.iterdir() if p.is_file() and not p.name.startswith("."))
+        kept = [name for name in names if name != "run.json" and name not in _CHANGING]
+        sums = {name: _sha256(self.file(name)) for name in kept}
+        write_json(self.file("run.json"), {"format": FORMAT, "kgcf": __version__, "sha256": sums})
+
+    def check(self) -> None:
+        """Refuse a folder that is no run, was written by a newer version, or has missing or damaged files."""
+        for name, wanted in self._sums().items():
+            if not self.file(name).is_file():
+                raise StorageError(f"{self.path} lacks {name}. Restore it from a copy of the run, or train again.")
+            if _sha256(self.file(name)) != wanted:
+                raise StorageError(f"{self.file(name)} is damaged: its checksum differs. Restore it, or train again.")
+
+    def sealed(self, name: str) -> bool:
+        """Whether a part is there for good: written, and known to run.json."""
+        return name in self._sums()
+
+    def _sums(self) -> dict[str, str]:
+        """The checksums in run.json."""
+        self._check_is_run()
+        try:
+            facts = json.loads(self.file("run.json").read_text(encoding="utf-8"))
+            version, sums = int(facts["format"]), dict(facts["sha256"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StorageError(f"{self.file('run.json')} is damaged. Restore it from a copy of the run.") from error
+        if version > FORMAT:
+            raise StorageError(
+                f"{self.path} was written by kgcf {facts.get('kgcf')} in format {version}; this is kgcf {__version__}, "
+                f"which reads format {FORMAT}. Upgrade kgcf."
+            )
+        return sums
+
+    def _check_is_run(self) -> None:
+        if self.file("run.json").is_file():
+            return
+        if self.file(LOCK).is_file():
+            raise StorageError(
+                f"{self.path} is not a run yet: it was stopped before its training began. "
+                f"Start it again with: kgcf train … --output {self.path}"
+            )
+        raise StorageError(f"{self.path} is not a run: it has no run.json. A run is what `kgcf train` writes.")
+
+    def settings(self) -> Settings:
+        """The effective configuration."""
+        return settings_from(read_values(self.file("config.toml")))
+
+    def facts(self) -> dict[str, object]:
+        """Dataset name, preset, notes; once trained, the history of the training."""
+        found: dict[str, object] = json.loads(self.file("data.json").read_text(encoding="utf-8"))
+        if self.file(HISTORY).is_file():
+            found["history"] = json.loads(self.file(HISTORY).read_text(encoding="utf-8"))
+        return found
+
+    def history(self) -> list[dict[str, float]]:
+        """One entry per epoch of a run that is trained."""
+        found = self.facts().get("history")
+        return list(found["epochs"]) if isinstance(found, dict) else []
+
+    def dataset(self) -> Dataset:
+        """The data the run was trained on, with its splits; graphs are mapped, not loaded."""
+        facts = self.facts()
+        entities, relations = _vocabulary(self.file("entities.txt")), _vocabulary(self.file("relations.txt"))
+        graph = KnowledgeGraph.open(self.file("graph.safetensors"))
+        arrays = map_arrays(self.file("splits.safetensors"))
+        valid, test = (np.asarray(arrays[part], dtype=np.int32) for part in ("valid", "test"))
+        before_test = KnowledgeGraph.build(np.concatenate([graph.triples, valid]), len(entities), len(relations))
+        if facts["inductive"]:
+            new, observed = (
+                _vocabulary(self.file("new_entities.txt")),
+                KnowledgeGraph.open(self.file("new_graph.safetensors")),
+            )
+            task = Split("test", observed, test, _known("new_known", arrays, observed), new)
+        else:
+            arrays.setdefault("known", np.concatenate([graph.triples, valid, test]))
+            task = Split("test", graph, test, _known("known", arrays, graph), entities)
+        notes = facts["notes"]
+        assert isinstance(notes, list)
+        benchmark = facts.get("benchmark")  # not in runs written before it was known by checksum
+        return Dataset(
+            str(facts["dataset"]),
+            relations,
+            Split("train", graph, graph.triples, graph, entities),
+            Split("valid", graph, valid, before_test, entities),
+            task,
+            tuple(notes),
+            None if benchmark is None else str(benchmark),
+        )
+
+    def log(self, entry: dict[str, float]) -> None:
+        """Append one line to log.jsonl."""
+        path = self.file("log.jsonl")
+        with writing(path), path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+
+    def rewrite_log(self, history: Iterable[dict[str, float]]) -> None:
+        """Let log.jsonl say what the checkpoint says: a kill may have cut its last line, or come before it."""
+        path, wanted = self.file("log.jsonl"), "".join(json.dumps(entry) + "\n" for entry in history)
+        if not path.is_file() or path.read_bytes() != wanted.encode():
+            write_text(path, wanted)
+
+
+def _is_temporary(name: str) -> bool:
+    """Whether a file was being written when its process was stopped."""
+    return name.startswith(".") and name.endswith(TEMPORARY)
+
+
+def _truths(name: str, known: KnowledgeGraph) -> dict[str, NDArray[np.generic]]:
+    """All truths as arrays to save, with their weights where they have some."""
+    weights = {} if known.weights is None else {f"{name}_weights": known.weights}
+    return {name: known.triples, **weights}
+
+
+def _known(name: str, arrays: Mapping[str, NDArray[np.generic]], observed: KnowledgeGraph) -> KnowledgeGraph:
+    """The graph of all truths as it was saved.
+
+    Runs from before the weights of valid and test were kept have those of the observed triples only; the others
+    weigh 1 there, as they did then.
+    """
+    triples = np.asarray(arrays[name], dtype=np.int32)
+    weights = arrays.get(f"{name}_weights")
+    if weights is None and observed.weights is not None:
+        edges = observed.find_edges(*triples.T)
+        weights = np.ones(len(triples), dtype=np.float32)
+        weights[edges >= 0] = observed.edge_weights[edges[edges >= 0]]
+    return KnowledgeGraph.build(triples, observed.entity_count, observed.relation_count, weights)
+
+
+def _lines(vocabulary: Vocabulary) -> str:
+    """One label a line, with its display name after a tab where it has one."""
+    names = vocabulary.names
+    return "".join(
+        _escaped(label) + (f"\t{_escaped(names[label])}" if label in names else "") + "\n"
+        for label in vocabulary.labels()
+    )
+
+
+def _vocabulary(path: Path) -> Vocabulary:
+    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+    labels = [_restored(row[0]) for row in rows]
+    names = {label: _restored(row[1]) for label, row in zip(labels, rows, strict=True) if len(row) > 1}
+    return Vocabulary(labels, names)
+
+
+_ESCAPES: Iterable[tuple[str, str]] = (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r"))
+
+
+def _escaped(text: str) -> str:
+    for plain, code in _ESCAPES:
+        text = text.replace(plain, code)
+    return text
+
+
+def _restored(text: str) -> str:
+    if "\\" not in text:
+        return text
+    pieces = text.split("\\\\")
+    for plain, code in list(_ESCAPES)[1:]:
+        pieces = [piece.replace(code, plain) for piece in pieces]
+    return "\\".join(pieces)
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

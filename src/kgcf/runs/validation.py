@@ -1,0 +1,25 @@
+"""Validation during training: the MRR of the validation split, its queries divided among processes."""
+
+import numpy as np
+
+from kgcf.data.dataset import Dataset
+from kgcf.evaluation.ranks import rank_answers
+from kgcf.machine import memory_bound as bound
+from kgcf.scoring import Scorer
+from kgcf.training.distributed import World
+
+
+def divided_mrr(
+    scorer: Scorer, data: Dataset, limit: int | None, seed: int, world: World, memory: float = bound.DEFAULT
+) -> float:
+    """Filtered MRR of both sides, realistic ties, on `limit` validation triples drawn with the seed, or on all.
+
+    The filter is train and valid, so that nothing which is chosen by this number has seen test.
+    """
+    triples = data.valid.queries
+    if limit is not None and limit < len(triples):
+        drawn = np.random.default_rng(seed).choice(len(triples), size=limit, replace=False)
+        triples = triples[np.sort(drawn)]
+    ranks = rank_answers(scorer, data.valid, triples[world.rank :: world.size], memory)
+    counted = np.concatenate(world.gather(np.stack([ranks.better, ranks.equal])), axis=1)
+    return float((1 / (counted[0] + counted[1] / 2 + 1)).mean())
