@@ -90,15 +90,11 @@ class Run:
     ) -> Evaluation:
         """Rank the answers of a split, observing train only; `data` is another graph with the same relations.
 
-        To `save` is to write results.json, and to report the calibration on test: it is for the whole test split of
-        the run's own data.
+        To `save` (the whole test split of the run's own data) is to write results.json and report the calibration.
         """
         if save and (data is not None or split != "test" or limit is not None):
-            raise SettingsError(
-                "Only the whole test split of the run's own data is saved as its results; nothing was ranked or "
-                "written. Leave out save=True and write result.to_json() to a file of your own "
-                "(on the command line: --output FILE)."
-            )
+            only = "Only the whole test split of the run's own data is saved as its results; nothing was ranked. "
+            raise SettingsError(only + "Leave out save=True and write result.to_json() to a file of your own.")
         if save:
             check_writable(self.folder.file("results.json"))
         asked = self._aligned(data) if data is not None else self.data
