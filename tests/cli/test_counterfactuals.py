@@ -54,7 +54,9 @@ def test_json_and_saved_files(write: Write, tmp_path: Path, cache: Path) -> None
 
 
 def test_tables_for_people(write: Write) -> None:
-    text = run(str(write("small.tsv", TRIANGLES)), "--pairs", "20", "--no-cache", "--threads", "1")
+    asked = (str(write("small.tsv", TRIANGLES)), "--pairs", "20", "--no-cache", "--threads", "1")
+    assert "train, own links left out" in run(*asked, "--remove", "pair")
+    text = run(*asked, "--remove", "triple")
     for expected in ("train, own edge left out", "P(A^CF = 1 | T^CF = 1)", "placebo: T shuffled", "nearest pair"):
         assert expected in text
 
