@@ -4,7 +4,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -103,8 +103,9 @@ class RunFolder:
             for entry in self.path.iterdir():
                 if not _is_temporary(entry.name):
                     continue
-                if not entry.name.startswith(evaluated) or time.time() - entry.stat().st_mtime > _LONG_AGO:
-                    entry.unlink(missing_ok=True)
+                with suppress(FileNotFoundError):  # an evaluation that has just finished
+                    if not entry.name.startswith(evaluated) or time.time() - entry.stat().st_mtime > _LONG_AGO:
+                        entry.unlink()
 
     def _write(self, data: Dataset, settings: Settings, preset: str) -> None:
         write_text(self.file("config.toml"), write_toml(settings))
