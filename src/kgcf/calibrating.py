@@ -78,14 +78,13 @@ class CalibrationRecord:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "CalibrationRecord":
         """What `to_json` wrote."""
-        reports = (
+        valid, test, apart = (
             None if values[name] is None else CalibrationReport.from_json(values[name])
             for name in ("valid", "test", "test_apart")
         )
         completion = CompletionCalibration.from_json(values["completion"])
-        return cls(
-            Calibration.from_json(values), *reports, dict(values["protocol"]), str(values["weights_sha256"]), completion
-        )
+        fitted, protocol, key = Calibration.from_json(values), dict(values["protocol"]), str(values["weights_sha256"])
+        return cls(fitted, valid, test, apart, protocol, key, completion)
 
 
 @dataclass(frozen=True)

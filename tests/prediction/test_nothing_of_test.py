@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kgcf.calibrating import calibrate, calibrate_completion, validation_task
+from kgcf.calibrating import Bind, calibrate, calibrate_completion, validation_task
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
 from kgcf.pipeline import fit
@@ -63,7 +63,7 @@ def with_data(run: Run, data: Dataset) -> Run:
     return Run(run.folder, run.model, data, run.settings)
 
 
-def bind_of(run: Run):  # noqa: ANN201
+def bind_of(run: Run) -> Bind:
     return lambda task: run.bind(task.observed, task.entities)
 
 
