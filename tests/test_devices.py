@@ -14,7 +14,8 @@ from kgcf.machine.devices import available_devices, find_device, worker_threads
 from kgcf.model.kgcf import KGCF, DecoderSettings
 from kgcf.model.published_ranking import BackgroundRanker
 from kgcf.prediction.observed_graph import ObservedGraph
-from kgcf.propagation import background, sparse
+from kgcf.model import published_ranking
+from kgcf.propagation.layers import sparse
 from kgcf.propagation.layers.encoder import EncoderSettings
 from kgcf.propagation.layers.torch_operations import TORCH_ROWS
 from kgcf.propagation.plan.planner import Planner
@@ -48,7 +49,7 @@ def use(torch_path: pytest.MonkeyPatch) -> None:
     def forbidden(*_: object) -> None:
         raise AssertionError("a kernel ran")
 
-    for module in (sparse, background):
+    for module in (sparse, published_ranking):
         torch_path.setattr(module, "runs_compiled", lambda device: False)
         for name in ("aggregate", "advance"):
             torch_path.setattr(module, name, forbidden)

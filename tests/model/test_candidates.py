@@ -16,7 +16,7 @@ from kgcf.propagation.plan.contexts import all_contexts
 from kgcf.propagation.plan.planner import Planner
 from kgcf.propagation.workers import Workers, split_evenly
 
-from .batches import (
+from tests.propagation.batches import (
     Batch,
     assert_all_close,
     assert_exact,
@@ -26,7 +26,7 @@ from .batches import (
     of_candidates,
     random_batch,
 )
-from .random_graphs import random_graph, random_model
+from tests.propagation.random_graphs import random_graph, random_model
 
 CONTEXTS = ["none", "unreached", "decoder", "layers"]
 

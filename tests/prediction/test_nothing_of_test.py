@@ -9,7 +9,7 @@ import pytest
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
 from kgcf.pipeline import fit
-from kgcf.prediction.calibration.calibrate import calibrate, calibrate_completion, validation_task
+from kgcf.prediction.calibration.calibrate import Bind, calibrate, calibrate_completion, validation_task
 from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.runs.run import Run
 from kgcf.runs.validation import divided_mrr
@@ -63,7 +63,7 @@ def with_data(run: Run, data: Dataset) -> Run:
     return Run(run.folder, run.model, data, run.settings)
 
 
-def bind_of(run: Run):  # noqa: ANN201
+def bind_of(run: Run) -> Bind:
     return lambda task: run.bind(task.observed, task.entities)
 
 

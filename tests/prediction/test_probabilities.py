@@ -204,12 +204,12 @@ def test_a_calibration_of_an_older_kgcf_is_not_used_and_made_anew(trained: Run) 
         path.write_text(json.dumps(older))
         with pytest.warns(UserWarning, match="older kgcf, which let test truths into the fit; .* kgcf evaluate"):
             run = Run.open(trained.folder.path)
-        assert run.calibration is None
         assert run.predict("3", "grandparent", top=1)[0].probability_given == "nothing: not calibrated"
         links = run.complete(["grandparent"], top=3)  # fitted on the spot
         assert {a.probability_from for a in links} == {"completion"}
         run.evaluate(save=True)
-        assert Run.open(trained.folder.path).calibration == run.calibration != None  # noqa: E711
+        assert run.calibration is not None
+        assert Run.open(trained.folder.path).calibration == run.calibration
         assert run.complete(["grandparent"], top=3) == links
     finally:
         path.write_text(kept)

@@ -46,11 +46,18 @@ class Observed:
     relations: Vocabulary = field(default_factory=lambda: Vocabulary(["often", "rarely"]))
     calibration: Calibration = UNCALIBRATED
 
-    def logits_of_ranked(self, head, relation, found, scores, reached):  # noqa: ANN001, ANN201
+    def logits_of_ranked(
+        self,
+        head: int,
+        relation: int,
+        found: NDArray[np.int64],
+        scores: NDArray[np.float32],
+        reached: NDArray[np.bool_],
+    ) -> NDArray[np.float64]:
         return scores[found].astype(np.float64)
 
-    def half_links(self, heads, relations, tails):  # noqa: ANN001, ANN201
-        return np.ones(len(heads), dtype=bool), np.ones(len(heads), dtype=bool)
+    def half_links(self, *ends: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        return np.ones(len(ends[0]), dtype=bool), np.ones(len(ends[0]), dtype=bool)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ def test_a_run_is_complete_and_portable(run: Run, tmp_path: Path) -> None:
     assert opened.data.entities == run.data.entities
     for name in ("train", "valid", "test"):
         assert (getattr(opened.data, name).queries == getattr(run.data, name).queries).all()
+        assert getattr(opened.data, name).known.fingerprint == getattr(run.data, name).known.fingerprint
     question = [("e0", "parent", "e5"), ("e3", "friend", "e9")]
     assert opened.score(question).tolist() == run.score(question).tolist()
     assert opened.evaluate("test")["mrr"] == run.evaluate("test")["mrr"]
