@@ -55,7 +55,7 @@ class Watcher:
             result = yield
         finally:
             sys.settrace(None)
-            threading.settrace(None)  # type: ignore[arg-type]
+            threading.settrace(None)
         own.seconds += time.process_time() - started
         definitions = getattr(item, "_fixtureinfo").name2fixturedefs.values()  # noqa: B009
         for shared in (self._fixtures[d] for ds in definitions for d in ds if d in self._fixtures):

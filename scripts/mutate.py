@@ -43,7 +43,10 @@ TARGETS: dict[str, tuple[str, tuple[str, ...]]] = {
     "pipeline": ("pipeline.py", WHOLE),
     "stages": ("stages.py", WHOLE),
     "validation": ("validation.py", ("wiring/test_validation_wiring.py", *WHOLE)),
-    "run": ("run.py", (EVALUATION, PREDICTION, STAGES, "wiring", "test_runs.py", "prediction/test_probabilities.py")),
+    "run": (
+        "run.py",
+        (EVALUATION, PREDICTION, STAGES, *REASONS[2:3], "test_runs.py", "prediction/test_probabilities.py"),
+    ),
     "runs": ("runs.py", ("test_runs.py", STAGES, EVALUATION)),
     "calibrating": ("calibrating.py", ("prediction/test_probabilities.py", STAGES, EVALUATION)),
     "prediction.answers": ("prediction/answers.py", ANSWERS),
@@ -166,14 +169,14 @@ def run_all(mutants: Sequence[Mutant], results: dict[str, Outcome], fresh: bool)
     if not waiting:
         return
     tests = {module: tests_of(module) for module in {m.module for m in waiting}}
-    watcher, seconds = warm_up(sorted({test for files in tests.values() for test in files}), map(source_of, tests))
+    watcher = warm_up(sorted({test for files in tests.values() for test in files}), map(source_of, tests))
     RESULTS.parent.mkdir(exist_ok=True)
     for place, mutant in enumerate(waiting):
         source = source_of(mutant.module)
         here = [str(Path(test).relative_to(ROOT)) for test in tests[mutant.module]]
         chosen = watcher.covering(source, *mutant.span) if mutant.span[0] else watcher.quick_first(here)
-        trial = Trial(source, mutant.number, [str(ROOT / test) for test in chosen])
-        results[mutant.name] = try_fault(trial, seconds) | {"of": digests[mutant.module]}
+        trial = Trial(source, mutant.number, {test: watcher.tests[test].seconds for test in chosen})
+        results[mutant.name] = try_fault(trial) | {"of": digests[mutant.module]}
         outcome = results[mutant.name]
         with RESULTS.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"mutant": mutant.name, **outcome}, ensure_ascii=False) + "\n")
