@@ -11,10 +11,10 @@ from kgcf.causal.treatment import TreatmentSettings, assign_treatment
 from kgcf.errors import SettingsError
 from kgcf.explanation.case import open_case
 from kgcf.machine.devices import available_devices, find_device, worker_threads
+from kgcf.model import published_ranking
 from kgcf.model.kgcf import KGCF, DecoderSettings
 from kgcf.model.published_ranking import BackgroundRanker
 from kgcf.prediction.observed_graph import ObservedGraph
-from kgcf.model import published_ranking
 from kgcf.propagation.layers import sparse
 from kgcf.propagation.layers.encoder import EncoderSettings
 from kgcf.propagation.layers.torch_operations import TORCH_ROWS

@@ -15,7 +15,6 @@ from kgcf.propagation.layers.encoder import Encoder
 from kgcf.propagation.plan.contexts import all_contexts
 from kgcf.propagation.plan.planner import Planner
 from kgcf.propagation.workers import Workers, split_evenly
-
 from tests.propagation.batches import (
     Batch,
     assert_all_close,

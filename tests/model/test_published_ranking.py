@@ -10,7 +10,6 @@ from kgcf.model.dense_scores import score_densely
 from kgcf.model.published_ranking import BackgroundRanker
 from kgcf.propagation.dense.propagation import DenseEdges, propagate_background, propagate_densely
 from kgcf.propagation.layers.encoder import Encoder
-
 from tests.propagation.random_graphs import random_graph, random_model
 
 HEADS, RELATIONS = [0, 3, 29, 0, 7, 7], [0, 3, 1, 2, 0, 5]  # a hub, any, an isolated one; relation 0 twice
