@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from importlib.metadata import version
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from kgcf.causal.counterfactual.candidates import Candidates
 from kgcf.causal.counterfactual.matching import match_pairs
 from kgcf.causal.counterfactual.table import CounterfactualTable
 from kgcf.causal.embedding import EntitySpace, SpaceSettings, count_steps, embed_entities
+from kgcf.causal.embedding.gensim_trainer import gensim_version
 from kgcf.causal.treatment import Treatment, TreatmentSettings, assign_treatment, treatment_of_labels
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import Remove
@@ -75,7 +75,7 @@ class CausalStages:
         """M, the ψ-weighted sum of one space per relation (sec. 4.3), keyed by the triples and every setting."""
         inputs: dict[str, object] = {"graph": graph.fingerprint, **settings.model_dump()}
         if settings.engine == "gensim":
-            inputs["gensim"] = version("gensim")
+            inputs["gensim"] = gensim_version()
 
         def compute() -> Arrays:
             self.say("entity space: random walks and skip-gram per relation")
