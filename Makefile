@@ -4,6 +4,11 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
 
+# Benchmark graphs that lie beside the checkout are used unless KGCF_DATA names others.
+ifneq ($(wildcard ../shared/data),)
+export KGCF_DATA ?= $(abspath ../shared/data)
+endif
+
 .PHONY: help demo test test-benchmarks test-slow format docs clean
 
 help:

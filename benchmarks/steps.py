@@ -10,7 +10,7 @@ from kgcf.pipeline import step_context
 from kgcf.runs.folder import RunFolder
 from kgcf.runs.run import new_model
 from kgcf.runs.settling import settle
-from kgcf.runs.stages import quiet, substitutes_stage, treatment_stage
+from kgcf.runs.stages import substitutes_stage, treatment_stage
 from kgcf.training.batches import epoch_order
 from kgcf.training.loop import Trainer
 from kgcf.training.step import GradientComputer
@@ -22,8 +22,8 @@ def trainer_step(data: Dataset, preset: str, changes: tuple[str, ...], scratch: 
     """The step of this index in an epoch; treatment, entity space and substitutes are kept in `scratch`."""
     settings = settle(configure(preset, data.benchmark, None, changes), data)
     folder, training = RunFolder(scratch), settings.training
-    treatment = treatment_stage(folder, data, settings, quiet)
-    substitutes = substitutes_stage(folder, data, settings, treatment, quiet)
+    treatment = treatment_stage(folder, data, settings)
+    substitutes = substitutes_stage(folder, data, settings, treatment)
     context = step_context(new_model(settings, len(data.relations)), data, settings, treatment, substitutes)
     trainer = Trainer(context, training, None)
     computer = GradientComputer(context, worker_threads(context.model.device, training.threads))

@@ -1,6 +1,8 @@
 """Benchmark tests run where the benchmark files are; elsewhere they are skipped, counted, or fail on demand."""
 
+import itertools
 import os
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -8,11 +10,37 @@ import pytest
 from hypothesis import settings
 
 from kgcf.data import registry
+from kgcf.data.locations import cache_folder
 
 settings.register_profile("kgcf", deadline=None, derandomize=True)
 settings.load_profile("kgcf")
 
 REQUIRED = os.environ.get("KGCF_REQUIRE_BENCHMARKS") == "1"
+
+
+_numbers = itertools.count()
+_scratch: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def pytest_configure() -> None:
+    """Let nothing write into the user's cache; benchmark files that are kept there are still read."""
+    if (kept := cache_folder() / "data").is_dir():
+        os.environ.setdefault("KGCF_DATA", str(kept))
+    scratch = tempfile.TemporaryDirectory(prefix="kgcf-test-cache-", ignore_cleanup_errors=True)
+    _scratch.append(scratch)
+    os.environ["KGCF_CACHE"] = str(Path(scratch.name) / "session")
+
+
+def pytest_unconfigure() -> None:
+    """Remove the caches of the tests."""
+    while _scratch:
+        _scratch.pop().cleanup()
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test has a cache of its own, empty at its beginning: none depends on what another computed."""
+    monkeypatch.setenv("KGCF_CACHE", str(Path(_scratch[0].name) / str(next(_numbers))))
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:

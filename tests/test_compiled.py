@@ -129,3 +129,77 @@ def test_a_folder_that_others_may_write_to_is_not_trusted(tmp_path: Path, monkey
     assert found is not None
     assert found != planted
     assert stat.S_IMODE(found.stat().st_mode) == 0o700
+
+
+# A kernel of one file that calls a kernel of another, in a package of their own beside the copied one.
+CALLED_ELSEWHERE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from kgcf.data.outer import tripled
+from kgcf.machine import compiled
+assert compiled.__file__.startswith(sys.argv[1])
+print(tripled(1.0), sum(tripled.stats.cache_hits.values()))
+"""
+INNER = "from kgcf.machine.compiled import kernel\n\n\n@kernel\ndef scaled(x):\n    return {factor} * x\n"
+OUTER = """
+from kgcf.data.inner import scaled
+from kgcf.machine.compiled import kernel
+
+
+@kernel
+def tripled(x):
+    return scaled(x)
+"""
+
+
+def test_the_cache_follows_the_sources_of_all_kernels(tmp_path: Path) -> None:
+    """An inner kernel in another file changes, and so does what its caller says; nobody deletes anything."""
+    package = tmp_path / "kgcf"
+    for part in ("__init__.py", "data/__init__.py", "machine/__init__.py", "machine/compiled.py"):
+        (package / part).parent.mkdir(parents=True, exist_ok=True)
+        text = "" if part.endswith("__init__.py") else (ROOT / "src" / "kgcf" / part).read_text()
+        (package / part).write_text(text)
+    (package / "data" / "outer.py").write_text(OUTER)
+    found = []
+    for factor in (3, 3, 4):
+        (package / "data" / "inner.py").write_text(INNER.format(factor=factor))
+        command = [sys.executable, "-c", CALLED_ELSEWHERE, str(tmp_path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        assert done.returncode == 0, done.stderr
+        found.append(done.stdout.split())
+    assert found == [["3.0", "0"], ["3.0", "1"], ["4.0", "0"]]  # the value, and how often compiled code was taken
+
+
+def test_a_file_without_kernels_compiles_nothing_anew(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text("from kgcf.machine.compiled import kernel\n")
+    (tmp_path / "plain.py").write_text("X = 1\n")
+    before = compiled.sources_stamp(tmp_path)
+    compiled.sources_stamp.cache_clear()
+    (tmp_path / "plain.py").write_text("X = 2\n")
+    assert compiled.sources_stamp(tmp_path) == before
+    compiled.sources_stamp.cache_clear()
+    (tmp_path / "kernels.py").write_text("from kgcf.machine.compiled import kernel, reassociated\n")
+    assert compiled.sources_stamp(tmp_path) != before
+
+
+@pytest.mark.usefixtures("fresh_notes")
+@pytest.mark.parametrize("watched", [True, False])
+def test_who_waits_for_the_compiler_is_told_once(
+    watched: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(compiled.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: watched, raising=False)
+    waiting = compiled._Waiting()
+    waiting.begin("outer")
+    waiting.begin("inner")
+    now[0] = 1.5
+    waiting.end("inner")
+    waiting.end("outer")
+    now[0] = 100.0  # time between compilations does not count
+    waiting.begin("another")
+    assert capsys.readouterr().err == ""
+    now[0] = 101.0
+    waiting.begin("called by it")
+    waiting.begin("called by it too")
+    assert capsys.readouterr().err.count("note: compiling for this machine") == int(watched)

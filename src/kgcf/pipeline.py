@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from kgcf.causal.stages import Say, quiet
 from kgcf.causal.treatment import Treatment
 from kgcf.config import Settings, benchmark_note, configure
 from kgcf.data.dataset import Dataset
@@ -21,7 +22,7 @@ from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.runs.folder import HISTORY, RunFolder
 from kgcf.runs.run import MODEL, Run, new_model
 from kgcf.runs.settling import settle
-from kgcf.runs.stages import Say, quiet, substitutes_stage, treatment_stage
+from kgcf.runs.stages import substitutes_stage, treatment_stage
 from kgcf.runs.training_log import TrainingLog
 from kgcf.runs.validation import divided_mrr
 from kgcf.storage import write_json

@@ -61,6 +61,7 @@ def test_damage_is_noticed_and_repaired(damage: str, tmp_path: Path) -> None:
     assert notices[0].endswith("The thing is computed again.")
     cache.arrays("thing", {"a": 1}, compute)
     assert compute.calls == 2
+    assert notices[1:] == ["thing: taken from the cache"]
 
 
 def test_a_folder_that_cannot_be_written_is_no_obstacle(tmp_path: Path) -> None:

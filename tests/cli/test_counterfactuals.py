@@ -75,7 +75,7 @@ def test_one_triple_known_or_not(candidates: str, write: Write) -> None:
 def test_a_truncated_cache_is_recomputed_with_a_notice(write: Write, cache: Path) -> None:
     file = str(write("small.tsv", TRIANGLES))
     first = run(file, "--triple", "a0", "links", "d4", "--json")
-    (space,) = (cache / "causal").glob("space-*")
+    (space,) = (cache / "causal").glob("entity-space-*")
     space.write_bytes(space.read_bytes()[:-40])
     result = CliRunner().invoke(app, [file, "--triple", "a0", "links", "d4", "--json"], catch_exceptions=False)
     assert result.stdout == first

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from kgcf.data.locations import cache_folder
 from kgcf.errors import StorageError
 from kgcf.storage import map_arrays, read_header, save_arrays
 
@@ -22,7 +23,7 @@ def ignore(_: str) -> None:
 
 @dataclass(frozen=True)
 class Cache:
-    """A folder of results; with `folder` None nothing is kept. `notify` hears, in sentences, what went wrong."""
+    """A folder of results; with `folder` None nothing is kept. `notify` hears what is taken and what went wrong."""
 
     folder: Path | None
     notify: Callable[[str], None] = ignore
@@ -37,18 +38,26 @@ class Cache:
         if self.folder is None:
             return dict(compute())
         key = cache_key(kind, inputs)
-        path = self.folder / f"{kind}-{key[:20]}.safetensors"
+        path = self.folder / f"{kind.replace(' ', '-')}-{key[:20]}.safetensors"
         if path.exists():
             try:
-                return _read(path, key)
+                kept = _read(path, key)
             except StorageError as error:
                 self.notify(f"{error} The {kind} is computed again.")
+            else:
+                self.notify(f"{kind}: taken from the cache")
+                return kept
         found = dict(compute())
         try:
             save_arrays(path, found, {"key": key, "digest": _digest(found)})
         except (StorageError, OSError) as error:
             self.notify(f"The {kind} could not be kept: {error}")
         return found
+
+
+def user_cache(notify: Callable[[str], None] = ignore) -> Cache:
+    """The cache of this user, which commands and runs share."""
+    return Cache(cache_folder() / "causal", notify)
 
 
 def cache_key(kind: str, inputs: Mapping[str, object]) -> str:

@@ -1,24 +1,29 @@
-"""The causal stage: entity space and counterfactuals of the train triples, kept from last time or computed."""
+"""The causal stages: treatment, entity space and substitutes of a graph, taken from the cache or computed."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from importlib.metadata import version
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kgcf.causal.cache import Cache
+from kgcf.causal.cache import Arrays, Cache
 from kgcf.causal.counterfactual.candidates import Candidates
 from kgcf.causal.counterfactual.matching import match_pairs
 from kgcf.causal.counterfactual.table import CounterfactualTable
 from kgcf.causal.embedding import EntitySpace, SpaceSettings, count_steps, embed_entities
-from kgcf.causal.treatment import Treatment
+from kgcf.causal.embedding.gensim_trainer import gensim_version
+from kgcf.causal.treatment import Treatment, TreatmentSettings, assign_treatment, treatment_of_labels
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import Remove
+from kgcf.data.vocabulary import Vocabulary
 from kgcf.progress import Advance, silent
 
+Say = Callable[[str], None]
 Showing = Callable[[str, int], AbstractContextManager[Advance]]  # a bar with a title and a total
+
+
+def quiet(_: str) -> None:
+    """Say nothing."""
 
 
 def show_nothing(_title: str, _total: int) -> AbstractContextManager[Advance]:
@@ -27,30 +32,63 @@ def show_nothing(_title: str, _total: int) -> AbstractContextManager[Advance]:
 
 
 @dataclass(frozen=True)
-class CausalStage:
-    """How to get the space and the table of a graph: where results are kept, how many threads, what is shown."""
+class CausalStages:
+    """How to get what is derived from a graph before training; every result is keyed by all that it depends on."""
 
     cache: Cache
     threads: int | None = None
     showing: Showing = show_nothing
+    say: Say = quiet  # hears what begins; what need not be done again is said by the cache
+
+    def treatment(
+        self,
+        graph: KnowledgeGraph,
+        settings: TreatmentSettings,
+        entities: Vocabulary | None = None,
+        relations: Vocabulary | None = None,
+        store_changes: bool = True,
+    ) -> Treatment:
+        """c_r of every entity (paper sec. 4.2), with what each edge changes if `store_changes`.
+
+        Without the changes only labels are made, and these are kept: reading them is faster than assigning them. A
+        treatment with its changes belongs into a run; labels from a file are read from their file.
+        """
+        if store_changes or settings.method == "file":
+            self.say(f"treatment: {settings.method}")
+            return assign_treatment(
+                graph,
+                settings,
+                entities=entities,
+                relations=relations,
+                threads=self.threads,
+                store_changes=store_changes,
+            )
+        inputs: dict[str, object] = {"graph": graph.fingerprint, **settings.model_dump(mode="json", exclude={"path"})}
+
+        def compute() -> Arrays:
+            self.say(f"treatment: {settings.method}")
+            return assign_treatment(graph, settings, threads=self.threads, store_changes=False).labels.arrays()
+
+        return treatment_of_labels(graph, settings, self.cache.arrays("treatment", inputs, compute))
 
     def space(self, graph: KnowledgeGraph, settings: SpaceSettings) -> EntitySpace:
-        """The entity space, keyed by the triples and every setting."""
+        """M, the ψ-weighted sum of one space per relation (sec. 4.3), keyed by the triples and every setting."""
         inputs: dict[str, object] = {"graph": graph.fingerprint, **settings.model_dump()}
         if settings.engine == "gensim":
-            inputs["gensim"] = version("gensim")
+            inputs["gensim"] = gensim_version()
 
-        def compute() -> dict[str, NDArray[np.generic]]:
-            with self.showing("embedding", count_steps(graph, settings)) as advance:
+        def compute() -> Arrays:
+            self.say("entity space: random walks and skip-gram per relation")
+            with self.showing("entity space", count_steps(graph, settings)) as advance:
                 return {"vectors": embed_entities(graph, settings, self.threads, advance).vectors}
 
-        vectors = self.cache.arrays("space", inputs, compute)["vectors"]
+        vectors = self.cache.arrays("entity space", inputs, compute)["vectors"]
         return EntitySpace(vectors.astype(np.float32, copy=False), settings, graph.fingerprint)
 
     def table(
         self, space: EntitySpace, treatment: Treatment, candidates: Candidates, leave_one_out: bool, remove: Remove
     ) -> CounterfactualTable:
-        """The counterfactuals of all train triples, keyed by the graph, the space, the labels and all switches."""
+        """The nearest pair with the other treatment for every train triple; keyed by graph, space, labels, switches."""
         graph = treatment.graph
         inputs: dict[str, object] = {
             "graph": graph.fingerprint,
@@ -61,7 +99,8 @@ class CausalStage:
             "remove": remove,
         }
 
-        def compute() -> dict[str, NDArray[np.generic]]:
+        def compute() -> Arrays:
+            self.say(f"matching {len(graph):,} triples with their nearest pair of the other treatment")
             with self.showing("matching", len(graph)) as advance:
                 choices = (candidates, leave_one_out, self.threads, advance)
                 return match_pairs(graph.triples, graph, space, treatment, *choices, remove=remove).arrays()

@@ -7,12 +7,13 @@ import numpy as np
 import typer
 from pydantic import ValidationError
 
-from kgcf.causal.cache import Cache
-from kgcf.causal.counterfactual import CausalStage, CounterfactualTable, Diagnostics, diagnose, match_pairs
+from kgcf.causal.cache import Cache, user_cache
+from kgcf.causal.counterfactual import CounterfactualTable, Diagnostics, diagnose, match_pairs
 from kgcf.causal.counterfactual.candidates import Candidates
 from kgcf.causal.counterfactual.descriptions import describe, example_rows, row_json
 from kgcf.causal.embedding import EntitySpace, SpaceSettings
-from kgcf.causal.treatment import TREATMENTS, Treatment, TreatmentSettings, assign_treatment
+from kgcf.causal.stages import CausalStages
+from kgcf.causal.treatment import TREATMENTS, Treatment, TreatmentSettings
 from kgcf.cli.diagnostics_tables import diagnostics_tables
 from kgcf.cli.options import (
     CommentOption,
@@ -27,7 +28,6 @@ from kgcf.cli.options import (
 )
 from kgcf.data.dataset import Dataset
 from kgcf.data.hiding import Remove
-from kgcf.data.locations import cache_folder
 from kgcf.data.reading_options import Reading
 from kgcf.errors import SettingsError, unknown_name
 from kgcf.machine.provenance import provenance
@@ -99,13 +99,13 @@ def counterfactuals(
         check_writable(output / "counterfactuals.parquet")
     dataset = open_data(data, names, Reading(header, comment, strip), split_seed, allow_inverse_leak, quiet=as_json)
     hides: Remove = choose_removal(dataset.graph, dataset.valid.queries) if rule == "auto" else rule
-    stage = CausalStage(Cache(cache_folder() / "causal" if cache else None, _notice), threads, showing)
-    assigned = _assign(dataset, settings, threads)
-    space = stage.space(dataset.graph, space_settings)
+    stages = CausalStages(user_cache(_notice) if cache else Cache(None), threads, showing)
+    assigned = _assign(stages, dataset, settings)
+    space = stages.space(dataset.graph, space_settings)
     if triple is not None:
         _print_triple(dataset, _ids(dataset, triple), space, assigned, chosen, hides, as_json)
         return
-    table = stage.table(space, assigned, chosen, leave_one_out, hides)
+    table = stages.table(space, assigned, chosen, leave_one_out, hides)
     found = _diagnose(dataset, table, space, assigned, seed, pairs, threads)
     rows = list(example_rows(table, examples, np.random.default_rng(seed)))
     _deliver(dataset, table, found, rows, _protocol(settings, space_settings, pairs), relations, output, as_json)
@@ -149,11 +149,9 @@ def _protocol(treatment: TreatmentSettings, space: SpaceSettings, pairs: int) ->
     return {**settings, "pairs_per_relation": pairs, **provenance()}
 
 
-def _assign(dataset: Dataset, settings: TreatmentSettings, threads: int | None) -> Treatment:
+def _assign(stages: CausalStages, dataset: Dataset, settings: TreatmentSettings) -> Treatment:
     """Label the entities, and pass on what the method has to say."""
-    assigned = assign_treatment(
-        dataset.graph, settings, entities=dataset.entities, relations=dataset.relations, threads=threads
-    )
+    assigned = stages.treatment(dataset.graph, settings, dataset.entities, dataset.relations)
     for note in assigned.notes:
         _notice(note)
     return assigned

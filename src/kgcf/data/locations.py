@@ -1,18 +1,18 @@
 """Where the files of a benchmark may lie, in the order in which we look; and whether they are the right ones.
 
 1. the folder that `$KGCF_DATA` names;
-2. `../shared/data` beside the source checkout that kgcf runs from, then beside the current directory;
-3. the user cache: `$KGCF_CACHE`, else `$XDG_CACHE_HOME/kgcf`, else where the system keeps caches; below it, `data`.
+2. the user cache: `$KGCF_CACHE`, else kgcf's folder where the system keeps caches; below it, `data`.
 
 In each of them a graph is a folder of its own with train.txt, valid.txt and test.txt, plain or gzipped.
 """
 
 import hashlib
 import os
-import sys
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+
+import platformdirs
 
 from kgcf.data.manifest import SPLIT_FILES, FileFacts, GraphFacts
 from kgcf.data.parsing import open_binary
@@ -33,13 +33,7 @@ def cache_folder() -> Path:
     """The folder that kgcf may fill and the user may delete."""
     if chosen := os.environ.get("KGCF_CACHE"):
         return Path(chosen).expanduser()
-    if chosen := os.environ.get("XDG_CACHE_HOME"):
-        return Path(chosen).expanduser() / "kgcf"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "kgcf"
-    if sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA")):
-        return Path(local) / "kgcf" / "Cache"
-    return Path.home() / ".cache" / "kgcf"
+    return platformdirs.user_cache_path("kgcf", appauthor=False)
 
 
 def cache_place() -> Place:
@@ -51,14 +45,9 @@ def places(data_root: str | Path | None = None) -> list[Place]:
     """The places to look at, in order; a given `data_root` is the only one."""
     if data_root is not None:
         return [Place(str(data_root), Path(data_root).expanduser())]
-    found = []
     if chosen := os.environ.get("KGCF_DATA"):
-        found.append(Place("$KGCF_DATA", Path(chosen).expanduser()))
-    checkout = Path(__file__).resolve().parents[3]
-    if (checkout / "pyproject.toml").is_file():
-        found.append(Place("../shared/data", checkout.parent / "shared" / "data"))
-    found.append(Place("../shared/data", Path.cwd().parent / "shared" / "data"))
-    return [*found, cache_place()]
+        return [Place("$KGCF_DATA", Path(chosen).expanduser()), cache_place()]
+    return [cache_place()]
 
 
 def find_graph(graph: GraphFacts, among: list[Place]) -> tuple[Place, Path] | None:

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from kgcf.causal.embedding import EntitySpace, SpaceSettings, embed_entities, open_space
+from kgcf.causal.cache import user_cache
+from kgcf.causal.embedding import EntitySpace, SpaceSettings, open_space
+from kgcf.causal.stages import CausalStages
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
 
@@ -10,11 +12,11 @@ from kgcf.data.vocabulary import Vocabulary
 def find_space(
     kept: Path, trained_on: Vocabulary, graph: KnowledgeGraph, entities: Vocabulary, settings: SpaceSettings
 ) -> EntitySpace:
-    """The space kept in a run if the graph has the run's entities; otherwise walk and embed, which takes a while.
+    """The space kept in a run if the graph has the run's entities; otherwise from the cache or by walks.
 
     The kept space stands for the train graph. More triples between the same entities do not move it: distances stay
     those that training used.
     """
     if kept.is_file() and entities == trained_on:
         return open_space(kept)
-    return embed_entities(graph, settings)
+    return CausalStages(user_cache()).space(graph, settings)

@@ -1,10 +1,16 @@
-"""The one way kgcf compiles a loop: numba, cached on disk, with the interpreter lock released."""
+"""The one way kgcf compiles a loop: numba, cached on disk, with the interpreter lock released.
 
+Numba recompiles a function when its own file changes, but not when a kernel of another file that it calls does. Our
+cache follows the sources: a change in any file that defines kernels makes all of them compile anew.
+"""
+
+import hashlib
 import os
 import pickle
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -15,6 +21,10 @@ from numba.core.caching import FunctionCache
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+PACKAGE = Path(__file__).resolve().parents[1]
+_USES = (b"kgcf.machine.compiled", b"numba")  # what a file that defines kernels, or what they are made of, imports
+_WORTH_A_WORD = 2.0  # seconds of compiling after which somebody who waits wants to know why
 
 
 def kernel(function: Callable[P, T]) -> Callable[P, T]:
@@ -39,18 +49,66 @@ def _compiled(function: Callable[P, T], fastmath: bool | set[str] = False) -> Ca
     return result
 
 
+@cache
+def sources_stamp(package: Path = PACKAGE) -> str:
+    """sha256 of all files of the package that define kernels."""
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        content = path.read_bytes()
+        if any(word in content for word in _USES):
+            digest.update(f"{path.relative_to(package)} {len(content)} ".encode())
+            digest.update(content)
+    return digest.hexdigest()
+
+
+class _Waiting:
+    """How long this process has been compiling; once it is long, and somebody watches, it says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0  # of what is compiled
+        self.outermost: object = None  # what is being compiled now, with all that it calls
+        self.since = 0.0
+        self.told = False
+
+    def begin(self, kernel: object) -> None:
+        """Nothing is kept for a kernel, so that it is compiled now."""
+        if self.outermost is None:
+            self.outermost, self.since = kernel, time.monotonic()
+        if self.seconds + time.monotonic() - self.since > _WORTH_A_WORD and not self.told and sys.stderr.isatty():
+            self.told = True
+            _notice("compiling for this machine, once after an installation or a change; about a minute in all")
+
+    def end(self, kernel: object) -> None:
+        """A kernel is compiled."""
+        if kernel is self.outermost:
+            self.seconds += time.monotonic() - self.since
+            self.outermost = None
+
+
+_waiting = _Waiting()
+
+
 class _KernelCache(FunctionCache):
     """Numba's cache; what cannot be read is compiled again, what cannot be written is not kept."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        super().__init__(function)  # type: ignore[no-untyped-call]
+        kept: Any = self._cache_file
+        kept._source_stamp = (kept._source_stamp, sources_stamp())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:  # noqa: ANN401
         """The compiled code of a signature, None if there is none that can be read."""
         try:
-            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+            found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         except (OSError, EOFError, pickle.UnpicklingError):
-            return None
+            found = None
+        if found is None:
+            _waiting.begin(self)
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:  # noqa: ANN401
         """Keep the compiled code of a signature where there is room."""
+        _waiting.end(self)
         try:
             super().save_overload(sig, data)  # type: ignore[no-untyped-call]
         except OSError as error:
@@ -63,7 +121,7 @@ def _kept(function: Callable[..., object]) -> _KernelCache | None:
     Numba raises where it has no place, as in a read-only installation of a user without a home.
     """
     try:
-        return _KernelCache(function)  # type: ignore[no-untyped-call]
+        return _KernelCache(function)
     except RuntimeError:
         folder = temporary_cache()
     if folder is None:
@@ -73,7 +131,7 @@ def _kept(function: Callable[..., object]) -> _KernelCache | None:
     config: Any = numba.config
     usual, config.CACHE_DIR = config.CACHE_DIR, str(folder)
     try:
-        return _KernelCache(function)  # type: ignore[no-untyped-call]
+        return _KernelCache(function)
     except RuntimeError:
         return None
     finally:

@@ -10,8 +10,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kgcf.causal.treatment import assign_treatment
-from kgcf.causal.treatment.label_file import with_kept_labels
 from kgcf.config import Settings
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.encoding import encode
@@ -38,6 +36,7 @@ from kgcf.prediction.completion import complete, plan_completion
 from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import Advance, silent
 from kgcf.runs.folder import RunFolder
+from kgcf.runs.stages import treatment_to_answer
 from kgcf.storage import check_writable, map_arrays, save_arrays, write_json
 
 Observed = Literal["all", "train"]
@@ -225,10 +224,7 @@ class Run:
 
     def bind(self, graph: KnowledgeGraph, entities: Vocabulary, train: KnowledgeGraph | None = None) -> ObservedGraph:
         """The model on one graph and the treatment it gives; `train` is its train part, if not all of it."""
-        treatment = None
-        if self.settings.decoder.treatment:
-            chosen = with_kept_labels(self.settings.treatment, self.folder.path)
-            treatment = assign_treatment(graph, chosen, entities=entities, relations=self.data.relations)
+        treatment = treatment_to_answer(self.folder, self.data, self.settings, graph, entities)
         calibration = UNCALIBRATED if self.calibration is None else self.calibration.calibration
         return ObservedGraph(
             self.model,

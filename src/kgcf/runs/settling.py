@@ -2,12 +2,12 @@
 
 import torch
 
+from kgcf.causal.stages import Say, quiet
 from kgcf.causal.treatment.label_file import check_label_file
 from kgcf.config import Settings
 from kgcf.data.dataset import Dataset
 from kgcf.errors import DataError
 from kgcf.propagation.plan.planner import Budget, Planner
-from kgcf.runs.stages import Say, quiet
 from kgcf.training.batches import choose_removal, epoch_order, make_batch, stream
 from kgcf.training.depth import choose_depth
 from kgcf.training.reach import DEEPEST, Reach, measure_reach

@@ -1,40 +1,55 @@
-"""The stages before training, each computed once and kept in the run: treatment, entity space, substitutes."""
-
-from collections.abc import Callable
+"""What a run keeps of the causal stages: its own copies of treatment, entity space and substitutes."""
 
 import numpy as np
 
-from kgcf.causal.counterfactual import CounterfactualTable, match_pairs
-from kgcf.causal.embedding import EntitySpace, count_steps, embed_entities, open_space
-from kgcf.causal.treatment import Treatment, assign_treatment, open_treatment
+from kgcf.causal.cache import Cache, user_cache
+from kgcf.causal.counterfactual import CounterfactualTable
+from kgcf.causal.embedding import EntitySpace, open_space
+from kgcf.causal.stages import CausalStages, Say, quiet
+from kgcf.causal.treatment import Treatment, open_treatment
 from kgcf.causal.treatment.label_file import keep_label_file, with_kept_labels
 from kgcf.config import Settings
 from kgcf.data.dataset import Dataset
 from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.vocabulary import Vocabulary
 from kgcf.progress import showing
 from kgcf.runs.folder import RunFolder
 from kgcf.training.substitutes import Substitutes
 
-Say = Callable[[str], None]
-
-
-def quiet(_: str) -> None:
-    """Say nothing."""
+TREATMENT = "treatment.safetensors"
 
 
 def treatment_stage(folder: RunFolder, data: Dataset, settings: Settings, say: Say = quiet) -> Treatment | None:
     """c_r of every entity (paper sec. 4.2); None for a model without treatment."""
     if not settings.decoder.treatment:
         return None
-    path = folder.file("treatment.safetensors")
+    path = folder.file(TREATMENT)
     if path.is_file():
         return open_treatment(path, data.graph)
-    say(f"treatment: {settings.treatment.method}")
     keep_label_file(settings.treatment, folder.path)
     chosen = with_kept_labels(settings.treatment, folder.path)
-    treatment = assign_treatment(data.graph, chosen, entities=data.entities, relations=data.relations)
+    treatment = _stages(say).treatment(data.graph, chosen, data.entities, data.relations)
     treatment.save(path)
     return treatment
+
+
+def treatment_to_answer(
+    folder: RunFolder, data: Dataset, settings: Settings, graph: KnowledgeGraph, entities: Vocabulary
+) -> Treatment | None:
+    """The treatment of a graph that a finished run answers questions on; None for a model without treatment.
+
+    That of the train graph is in the run. Of the run's other graphs, the labels are in the user's cache from the
+    second time on; of somebody else's graph nothing is kept.
+    """
+    if not settings.decoder.treatment:
+        return None
+    path = folder.file(TREATMENT)
+    if graph.fingerprint == data.graph.fingerprint and path.is_file():
+        return open_treatment(path, graph)
+    own = graph is data.test.known or graph is data.test.observed
+    stages = CausalStages(user_cache() if own else Cache(None))
+    chosen = with_kept_labels(settings.treatment, folder.path)
+    return stages.treatment(graph, chosen, entities, data.relations, store_changes=False)
 
 
 def substitutes_stage(
@@ -53,18 +68,7 @@ def substitutes_stage(
             return as_substitutes(data.graph, kept)
         say(f"{path.name} was made by other rules; matching again")
     space = space_stage(folder, data.graph, settings, say)
-    say(f"matching {len(data.graph):,} triples with their nearest pair of the other treatment")
-    with showing("matching", len(data.graph)) as advance:
-        table = match_pairs(
-            data.graph.triples,
-            data.graph,
-            space,
-            treatment,
-            candidates=settings.matching.candidates,
-            leave_one_out=settings.treatment.leave_one_out,
-            advance=advance,
-            remove=remove,
-        )
+    table = _stages(say).table(space, treatment, *choices)
     table.to_parquet(path, data.entities, data.relations)
     return as_substitutes(data.graph, table)
 
@@ -74,11 +78,14 @@ def space_stage(folder: RunFolder, graph: KnowledgeGraph, settings: Settings, sa
     path = folder.file("space.safetensors")
     if path.is_file():
         return open_space(path)
-    say("entity space: random walks and skip-gram per relation")
-    with showing("entity space", count_steps(graph, settings.space)) as advance:
-        space = embed_entities(graph, settings.space, advance=advance)
+    space = _stages(say).space(graph, settings.space)
     space.save(path)
     return space
+
+
+def _stages(say: Say) -> CausalStages:
+    """With the user's cache: what `kgcf counterfactuals` or another run computed is not computed again."""
+    return CausalStages(user_cache(say), showing=showing, say=say)
 
 
 def as_substitutes(graph: KnowledgeGraph, table: CounterfactualTable) -> Substitutes:

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from kgcf.causal.cache import Cache
-from kgcf.causal.counterfactual import CausalStage, Diagnostics, describe, diagnose, match_pairs, treatment_shares
+from kgcf.causal.counterfactual import Diagnostics, describe, diagnose, match_pairs, treatment_shares
 from kgcf.causal.counterfactual.descriptions import example_rows, row_json
 from kgcf.causal.counterfactual.diagnostics import QUANTILES, summarise
 from kgcf.causal.counterfactual.effects import estimate_effects
 from kgcf.causal.counterfactual.plots import plot_diagnostics
 from kgcf.causal.counterfactual.shares import draw_negatives
 from kgcf.causal.embedding import SpaceSettings, embed_entities
+from kgcf.causal.stages import CausalStages
 from kgcf.causal.treatment import assign_treatment
 from kgcf.cli.diagnostics_tables import diagnostics_tables
 from kgcf.data.dataset import Dataset, transductive
@@ -191,7 +192,7 @@ def test_examples_come_from_different_relations_first() -> None:
 def test_the_stage_keeps_what_it_computed(tmp_path: Path) -> None:
     data = random_data()
     notices: list[str] = []
-    stage = CausalStage(Cache(tmp_path, notices.append), threads=1)
+    stage = CausalStages(Cache(tmp_path, notices.append), threads=1)
     treatment = assign_treatment(data.graph)
     space = stage.space(data.graph, SPACE)
     table = stage.table(space, treatment, "observed", True, "triple")
@@ -211,4 +212,4 @@ def test_the_stage_keeps_what_it_computed(tmp_path: Path) -> None:
     assert (pair.substitutes == fresh.substitutes).all()
     assert (pair.substitutes != table.substitutes).any()
     assert len(list(tmp_path.iterdir())) == 7
-    assert not notices
+    assert notices == ["entity space: taken from the cache", "counterfactuals: taken from the cache"]

@@ -1,5 +1,6 @@
 """M is the ψ-weighted sum of the relations' spaces, deterministic, zero where an entity has no edge."""
 
+import importlib.metadata
 import os
 import subprocess
 import sys
@@ -9,11 +10,21 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from kgcf.causal.embedding import Engine, SpaceSettings, count_steps, embed_entities, open_space, relation_weights
+from kgcf.causal.cache import Cache
+from kgcf.causal.embedding import (
+    Engine,
+    SpaceSettings,
+    count_steps,
+    embed_entities,
+    gensim_trainer,
+    open_space,
+    relation_weights,
+)
 from kgcf.causal.embedding.adjacency import relation_graphs
 from kgcf.causal.embedding.entity_space import embed_relation
+from kgcf.causal.stages import CausalStages
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.errors import StorageError
+from kgcf.errors import MissingExtraError, StorageError
 from kgcf.storage import save_arrays
 
 SMALL = SpaceSettings(dimension=8, walks=2, length=10, window=3, negatives=2)
@@ -113,6 +124,17 @@ def test_a_saved_space_comes_back(tmp_path: Path) -> None:
     save_arrays(tmp_path / "other.safetensors", {"x": np.zeros(2)})
     with pytest.raises(StorageError, match="does not hold an entity space"):
         open_space(tmp_path / "other.safetensors")
+
+
+def test_without_gensim_its_engine_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(gensim_trainer, "version", missing)
+    settings = SMALL.model_copy(update={"engine": "gensim"})
+    for attempt in (embed_entities, CausalStages(Cache(None)).space):
+        with pytest.raises(MissingExtraError, match=r"space\.engine=gensim .* pip install 'kgcf\[gensim\]'"):
+            attempt(make_graph(), settings)
 
 
 def test_impossible_settings_are_refused() -> None:

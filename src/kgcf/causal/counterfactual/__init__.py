@@ -7,11 +7,9 @@ from kgcf.causal.counterfactual.effects import Effect, Effects, EffectWithPlaceb
 from kgcf.causal.counterfactual.matching import Pool, match_pairs
 from kgcf.causal.counterfactual.shares import TreatmentShares, treatment_shares
 from kgcf.causal.counterfactual.table import CounterfactualTable
-from kgcf.causal.stages import CausalStage
 
 __all__ = [
     "Candidates",
-    "CausalStage",
     "CounterfactualTable",
     "Diagnostics",
     "Effect",

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
-from gensim.models import Word2Vec
 from numpy.typing import NDArray
 
 from kgcf.causal.embedding.settings import SpaceSettings
 from kgcf.causal.embedding.skipgram import Rounds
+from kgcf.errors import MissingExtraError
 
 
 @dataclass(frozen=True)
@@ -22,10 +23,21 @@ class _Walks:
             yield from block.tolist()
 
 
+def gensim_version() -> str:
+    """The version that is installed: vectors depend on it."""
+    try:
+        return version("gensim")
+    except PackageNotFoundError as error:
+        raise MissingExtraError("space.engine=gensim", "gensim") from error
+
+
 def train_with_gensim(
     rounds: Rounds, counts: NDArray[np.int64], settings: SpaceSettings, generator: np.random.Generator
 ) -> NDArray[np.float32]:
     """[n, D] vectors; tokens are local ids, so nothing depends on how Python hashes strings."""
+    gensim_version()
+    from gensim.models import Word2Vec
+
     tokens = int(counts.sum())
     model = Word2Vec(
         vector_size=settings.dimension,

@@ -28,5 +28,7 @@ class SpaceSettings(BaseModel):
     psi: Psi = Field(
         default="frequency", description="weight of a relation: its share of the triples, equal, or inverse"
     )
-    engine: Engine = Field(default="compiled", description="skip-gram by our compiled loop, or by gensim's Word2Vec")
+    engine: Engine = Field(
+        default="compiled", description="skip-gram by our compiled loop, or by gensim's Word2Vec (extra 'gensim')"
+    )
     seed: int = Field(default=0, ge=0, description="seed of walks, initial vectors and negatives")

@@ -9,35 +9,22 @@ from kgcf.machine.compiled import kernel
 
 def component_labels(graphs: SimpleGraphs) -> NDArray[np.int32]:
     """[M] the connected component of every place: 1, 2, … within its group, in the order of their first entity."""
-    return _component_labels(graphs.group_offsets, graphs.links)
+    from scipy.sparse import csr_array  # slow to import, and seldom needed
+    from scipy.sparse.csgraph import connected_components
+
+    links, count = graphs.links, len(graphs.entities)
+    linked = csr_array((np.ones(len(links.neighbours), np.int8), links.neighbours, links.offsets), (count, count))
+    found = connected_components(linked, directed=False)[1]
+    first = np.unique(found, return_index=True)[1]  # [C] the first place of every component
+    rank = np.argsort(np.argsort(first))  # scipy does not promise an order
+    groups = np.searchsorted(graphs.group_offsets, first, side="right") - 1
+    before = np.searchsorted(np.sort(groups), groups)  # components of earlier groups
+    return (rank - before + 1)[found].astype(np.int32)
 
 
 def find_bridges(graphs: SimpleGraphs) -> NDArray[np.bool_]:
     """[S] whether the removal of an edge separates its two ends."""
     return _find_bridges(graphs.links)
-
-
-@kernel
-def _component_labels(group_offsets: NDArray[np.int64], links: Links) -> NDArray[np.int32]:
-    labels = np.zeros(len(links.offsets) - 1, np.int32)
-    queue = np.empty(len(labels), np.int32)
-    for group in range(len(group_offsets) - 1):
-        label = 0
-        for root in range(group_offsets[group], group_offsets[group + 1]):
-            if labels[root] > 0:
-                continue
-            label += 1
-            labels[root], queue[0] = label, root
-            done, waiting = 0, 1
-            while done < waiting:
-                v = queue[done]
-                done += 1
-                for j in range(links.offsets[v], links.offsets[v + 1]):
-                    x = links.neighbours[j]
-                    if labels[x] == 0:
-                        labels[x], queue[waiting] = label, x
-                        waiting += 1
-    return labels
 
 
 @kernel

@@ -1,5 +1,6 @@
 """Labels of entities per relation, kept where they exist, and their comparison: T = 1 iff the labels agree."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -51,6 +52,21 @@ class LabelTable:
     def relation_count(self) -> int:
         """R, without inverse relations."""
         return len(self.groups)
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """As named arrays, to be saved."""
+        return {"groups": self.groups, "offsets": self.offsets, "entities": self.entities, "labels": self.labels}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]], entity_count: int) -> "LabelTable":
+        """From saved arrays."""
+        return cls(
+            entity_count,
+            np.array(arrays["groups"], dtype=np.int32),
+            np.array(arrays["offsets"], dtype=np.int64),
+            np.array(arrays["entities"], dtype=np.int32),
+            np.array(arrays["labels"], dtype=np.int32),
+        )
 
     def group_of(self, relations: ArrayLike) -> NDArray[np.int64]:
         """[B] the group of every relation; the inverse r + R has the group of r."""

@@ -68,9 +68,9 @@ class SimpleGraphs:
     ) -> "SimpleGraphs":
         """List the neighbours of every place, given the edges in the order of their ends."""
         count = len(ends)
-        sources = np.concatenate([ends[:, 0], ends[:, 1]])
-        targets = np.concatenate([ends[:, 1], ends[:, 0]])
-        order = np.lexsort((targets, sources))
+        sources = np.concatenate([ends[:, 1], ends[:, 0]])  # lower neighbours stand before higher ones,
+        targets = np.concatenate([ends[:, 0], ends[:, 1]])  # and both ascend, so that a stable sort is enough
+        order = np.argsort(sources, kind="stable")
         offsets = np.zeros(len(entities) + 1, dtype=np.int64)
         np.cumsum(np.bincount(sources, minlength=len(entities)), out=offsets[1:])
         edge_groups = np.searchsorted(group_offsets, ends[:, 0], side="right") - 1

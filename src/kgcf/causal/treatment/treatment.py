@@ -3,7 +3,6 @@
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -119,26 +118,9 @@ class Treatment(ABC):
 
     def save(self, path: Path) -> None:
         """Write labels and label changes to one `.safetensors` file, atomically."""
-        arrays: dict[str, NDArray[np.generic]] = {
-            "groups": self.labels.groups,
-            "offsets": self.labels.offsets,
-            "entities": self.labels.entities,
-            "labels": self.labels.labels,
-            **({} if self.stored is None else self.stored.arrays()),
-        }
+        arrays = {**self.labels.arrays(), **({} if self.stored is None else self.stored.arrays())}
         settings = self.settings
         if settings.path is not None:  # the labels are here; where they came from says nothing elsewhere
             settings = settings.model_copy(update={"path": Path(settings.path.name)})
         about = {"graph": self.graph.fingerprint, "settings": settings.model_dump_json(), "notes": self.notes}
         save_arrays(path, arrays, {FORMAT: json.dumps(about)})  # one entry: the library writes several in any order
-
-
-def restore_labels(arrays: Mapping[str, NDArray[np.generic]], entity_count: int) -> LabelTable:
-    """The label table of a saved treatment."""
-    return LabelTable(
-        entity_count,
-        np.array(arrays["groups"], dtype=np.int32),
-        np.array(arrays["offsets"], dtype=np.int64),
-        np.array(arrays["entities"], dtype=np.int32),
-        np.array(arrays["labels"], dtype=np.int32),
-    )
