@@ -15,8 +15,9 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -27,14 +28,12 @@ from torch.nn import functional
 from kgcf.data import registry
 from kgcf.data.hiding import HiddenTriples
 from kgcf.model.all_entities import make_background, reads_contexts, score_all
-from kgcf.model.candidates import score_candidates
-from kgcf.model.decoder import Decoder
 from kgcf.model.dense_scores import score_densely
+from kgcf.model.kgcf import KGCF, DecoderSettings
 from kgcf.propagation.dense.propagation import DenseEdges, propagate_densely
-from kgcf.propagation.layers.encoder import Encoder
 from kgcf.propagation.plan.contexts import all_contexts
 from kgcf.propagation.plan.planner import Budget, Planner
-from kgcf.propagation.workers import Workers, split_evenly
+from kgcf.propagation.workers import Workers
 from machine import describe_protocol, peak_memory, reset_peak_memory
 from steps import Step, trainer_step
 from workloads import GENERATED, Workload, find_workload, workload_names
@@ -71,9 +70,9 @@ class Model:
 
     def __init__(self, work: Workload) -> None:
         generator = torch.Generator().manual_seed(0)
-        self.encoder = Encoder(work.settings, work.graph.relation_count, generator)
-        self.decoder = Decoder(work.settings, work.graph.relation_count, generator)
-        self.parameters = [*self.encoder.parameters(), *self.decoder.parameters()]
+        self.net = KGCF(work.settings, DecoderSettings(treatment=False), work.graph.relation_count, generator)
+        self.encoder, self.decoder = self.net.encoder, self.net.decoder
+        self.parameters = list(self.net.parameters())
         self.optimiser = torch.optim.Adam(self.parameters, lr=5e-3, fused=True)
 
 
@@ -82,6 +81,18 @@ def loss_of(logits: Tensor) -> Tensor:
     target = torch.zeros_like(logits)
     target[:, 0] = 1
     return functional.binary_cross_entropy_with_logits(logits, target, reduction="none").mean(1).sum()
+
+
+def add_up(sums: list[Tensor], found: Sequence[Tensor | None]) -> None:
+    """Add gradients in place; None is a parameter that had no part."""
+    for total, gradient in zip(sums, found, strict=True):
+        if gradient is not None:
+            total += gradient
+
+
+def cut(count: int, parts: int) -> list[slice]:
+    """Consecutive slices of nearly equal length."""
+    return [slice(begin, end) for begin, end in pairwise(round(i * count / parts) for i in range(parts + 1))]
 
 
 def part_of(hidden: HiddenTriples, part: slice) -> HiddenTriples:
@@ -140,14 +151,20 @@ def time_training(
         def step(index: int) -> None:
             heads, relations, candidates, hidden = batches[index]
 
-            def losses(worker: int, part: slice) -> Iterator[Tensor]:
+            def differentiate(worker: int, part: slice) -> list[Tensor]:
                 asked = heads[part], relations[part], candidates[part], part_of(hidden, part)
+                sums = [torch.zeros_like(parameter) for parameter in model.parameters]
                 for plan in planners[worker].parts(*asked, budget):
                     counts[:] += len(plan), plan.slot_count, plan.edge_count
-                    yield loss_of(score_candidates(model.encoder, model.decoder, plan).logits) / work.batch_size
+                    loss = loss_of(model.net.decode(model.net.encode(plan), None)) / work.batch_size
+                    add_up(sums, torch.autograd.grad(loss, model.parameters, allow_unused=True))
+                return sums
 
-            parts = split_evenly(work.batch_size, threads)
-            workers.sum_gradients(losses, parts, model.parameters).assign(model.parameters)
+            first, *rest = workers.map(differentiate, cut(work.batch_size, threads))
+            for part in rest:
+                add_up(first, part)
+            for parameter, gradient in zip(model.parameters, first, strict=True):
+                parameter.grad = gradient
             model.optimiser.step()
 
         costs = costs_by_turns({"engine": step, **others}, repeats, 2, work.batch_size)
@@ -172,7 +189,7 @@ def time_ranking(work: Workload, threads: int, repeats: int) -> Cost:
                 plan = planners[worker].plan(heads[part], relations[part], None)
                 score_all(model.encoder, model.decoder, plan, background=background)
 
-            workers.map(rank, split_evenly(size, threads))
+            workers.map(rank, cut(size, threads))
 
         return median_cost(step, repeats, 2, size)
 

@@ -14,8 +14,10 @@ import numpy as np
 
 from kgcf.data.dataset import Dataset
 from kgcf.errors import DataError
+from kgcf.explanation.counterfactual import CounterfactualEvidence
 from kgcf.explanation.explainer import Explainer
-from kgcf.explanation.explanation import Explanation, NamedEdge, NamedEvidence
+from kgcf.explanation.explanation import Explanation
+from kgcf.explanation.named_paths import NamedEdge
 from kgcf.machine.provenance import provenance
 from kgcf.runs.run import Run
 
@@ -142,7 +144,7 @@ def split_of(data: Dataset, query: Query) -> str:
     return "not in the data"
 
 
-def socr(found: Explanation, evidence: NamedEvidence | None) -> str:
+def socr(found: Explanation, evidence: CounterfactualEvidence | None) -> str:
     """The substitute of the counterfactual relation, with its own treatments, distance and outcome."""
     if evidence is None:
         return "the model has no treatment"

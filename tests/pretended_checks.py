@@ -18,7 +18,6 @@ from kgcf.causal.treatment import TreatmentSettings, assign_treatment
 from kgcf.explanation.case import open_case
 from kgcf.explanation.explainer import Explainer
 from kgcf.model.kgcf import KGCF, DecoderSettings
-from kgcf.model.published_ranking import BackgroundRanker
 from kgcf.pipeline import fit, open_run, resume
 from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.propagation.layers.encoder import EncoderSettings
@@ -30,7 +29,7 @@ from kgcf.training.substitutes import Substitutes
 from tests.explanation.test_case import observe
 from tests.explanation.test_counterfactual import a_space
 from tests.pretended import pretending
-from tests.propagation.random_graphs import random_graph, random_model
+from tests.propagation.random_graphs import random_graph
 from tests.training.tiny import TINY, dataset, step_context, write_folder
 
 SMALL = (*TINY, "objective.negatives=4", "space.walks=2", "training.threads=2", "training.epochs=1")
@@ -185,12 +184,3 @@ def test_gradients_are_shared_through_the_cpu(device: torch.device) -> None:
     assert [gradient.device for gradient in sums.gradients] == [device, device]
     assert [gradient.cpu().tolist() for gradient in sums.gradients] == [[[1.0, 2.0]], 3.0]
     assert (sums.terms, sums.queries) == ({"factual": 4.0}, 5)
-
-
-@pytest.mark.parametrize("dependent", [False, True])
-def test_background_ranking(device: torch.device, dependent: bool) -> None:
-    encoder, decoder = random_model(2, dependent=dependent)
-    queries = np.array([0, 3, 5, 5]), np.array([0, 1, 1, 2])
-    expected = BackgroundRanker(encoder, decoder, GRAPH).score_tails(*queries)
-    found = BackgroundRanker(encoder.to(device), decoder.to(device), GRAPH).score_tails(*queries)
-    torch.testing.assert_close(found.cpu(), expected, rtol=1e-9, atol=1e-9)

@@ -11,9 +11,7 @@ from kgcf.causal.treatment import TreatmentSettings, assign_treatment
 from kgcf.errors import SettingsError
 from kgcf.explanation.case import open_case
 from kgcf.machine.devices import available_devices, find_device, worker_threads
-from kgcf.model import published_ranking
 from kgcf.model.kgcf import KGCF, DecoderSettings
-from kgcf.model.published_ranking import BackgroundRanker
 from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.propagation.layers import sparse
 from kgcf.propagation.layers.encoder import EncoderSettings
@@ -25,7 +23,7 @@ from kgcf.training.settings import TrainingSettings
 from kgcf.training.step import GradientComputer, StepContext, Sums
 from kgcf.training.substitutes import Substitutes
 from tests.explanation.test_case import observe
-from tests.propagation.random_graphs import random_graph, random_model
+from tests.propagation.random_graphs import random_graph
 from tests.training.tiny import TINY, dataset, step_context, write_folder
 
 SMALL = (*TINY, "objective.negatives=4", "space.walks=2", "training.threads=1", "training.epochs=1")
@@ -49,11 +47,9 @@ def use(torch_path: pytest.MonkeyPatch) -> None:
     def forbidden(*_: object) -> None:
         raise AssertionError("a kernel ran")
 
-    for module in (sparse, published_ranking):
-        torch_path.setattr(module, "runs_compiled", lambda device: False)
-        for name in ("aggregate", "advance"):
-            torch_path.setattr(module, name, forbidden)
-    torch_path.setattr(sparse, "advance_by_degree", forbidden)
+    torch_path.setattr(sparse, "runs_compiled", lambda device: False)
+    for name in ("aggregate", "advance", "advance_by_degree"):
+        torch_path.setattr(sparse, name, forbidden)
     torch_path.setattr("kgcf.model.all_entities._score_with_kernels", forbidden)
 
 
@@ -173,15 +169,6 @@ def test_explanations(torch_path: pytest.MonkeyPatch, choices: dict[str, object]
         logits = [case.importance.logit, *case.logits_under([True, False]), *case.logits_without(removed)[0]]
         numbers.append(np.array([*logits, *paths, *case.importance.values]))
     np.testing.assert_allclose(numbers[0], numbers[1], rtol=1e-8, atol=1e-10)
-
-
-def test_background_ranking(torch_path: pytest.MonkeyPatch) -> None:
-    encoder, decoder = random_model(2, dependent=True)
-    queries = np.array([0, 3, 5, 5]), np.array([0, 1, 1, 2])
-    expected = BackgroundRanker(encoder, decoder, GRAPH).score_tails(*queries)
-    use(torch_path)
-    found = BackgroundRanker(encoder, decoder, GRAPH).score_tails(*queries)
-    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_a_whole_run(torch_path: pytest.MonkeyPatch, tmp_path: Path) -> None:

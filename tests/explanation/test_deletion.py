@@ -6,9 +6,14 @@ import pytest
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.explanation.case import Case, open_case
 from kgcf.explanation.deletion import DeletionCurve, Removed, bootstrap, check_deletion, trace_deletions
+from kgcf.explanation.paths import Path
 from tests.propagation.random_graphs import random_graph
 
 from .test_case import observe
+
+
+def as_it_is(path: Path) -> Path:
+    return path
 
 
 def cases(seed: int = 0, **choices: Any) -> list[Case]:
@@ -23,7 +28,7 @@ def test_check_removes_the_top_path_a_random_one_of_its_length_and_the_shortest(
         paths = case.best_paths(3).paths
         if not paths:
             continue
-        found = check_deletion(case, paths[0], np.random.default_rng(0))
+        found = check_deletion(case, paths[0], np.random.default_rng(0), as_it_is)
         assert [deletion.removed for deletion in found] == ["top", "random", "shortest"]
         top, drawn, shortest = found
         assert top.path == paths[0]
@@ -33,7 +38,7 @@ def test_check_removes_the_top_path_a_random_one_of_its_length_and_the_shortest(
             logits, reached = case.logits_without([np.array(deletion.path.triples)])
             assert deletion.logit == pytest.approx(logits[0], abs=1e-12)
             assert deletion.reached == reached[0]
-            assert deletion.drop(case.importance.logit) == case.importance.logit - deletion.logit
+            assert deletion.drop == case.importance.logit - deletion.logit
         seen.add(drawn.path == top.path)
     assert seen == {True, False}
 
@@ -42,7 +47,7 @@ def test_removing_the_only_path_leaves_no_path() -> None:
     graph = KnowledgeGraph.build([[0, 0, 1], [1, 1, 2], [0, 1, 2], [3, 0, 4]], 5, 2)
     case = open_case(observe(graph, context="unreached"), 0, 1, 2, "triple")
     (path,) = case.best_paths(5).paths
-    for deletion in check_deletion(case, path, np.random.default_rng(0)):
+    for deletion in check_deletion(case, path, np.random.default_rng(0), as_it_is):
         assert deletion.path.triples == (0, 1)
         assert not deletion.reached
 

@@ -12,8 +12,9 @@ import matplotlib.image
 import numpy as np
 import pytest
 
+from kgcf.data.vocabulary import Named
 from kgcf.errors import SettingsError
-from kgcf.explanation.explanation import Explanation, Named
+from kgcf.explanation.explanation import Explanation
 from kgcf.explanation.page import render_page, write_page
 from kgcf.explanation.plots import draw_paths, place_entities
 from kgcf.figure_files import drawable

@@ -8,13 +8,11 @@ from torch import Tensor
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import hide_nothing, hide_triples
 from kgcf.model.all_entities import make_background, reads_contexts, score_all
-from kgcf.model.candidates import score_candidates
 from kgcf.model.decoder import Decoder, rank_reached_first
 from kgcf.model.dense_scores import score_densely
 from kgcf.propagation.layers.encoder import Encoder
 from kgcf.propagation.plan.contexts import all_contexts
 from kgcf.propagation.plan.planner import Planner
-from kgcf.propagation.workers import Workers, split_evenly
 from tests.propagation.batches import (
     Batch,
     assert_all_close,
@@ -24,6 +22,7 @@ from tests.propagation.batches import (
     gradients,
     of_candidates,
     random_batch,
+    sparse_logits,
 )
 from tests.propagation.random_graphs import random_graph, random_model
 
@@ -35,7 +34,7 @@ def graph_and_batch(seed: int, remove: str = "pair") -> tuple[KnowledgeGraph, Ba
     return graph, random_batch(seed, graph, size=6, remove=remove)
 
 
-def sparse_logits(
+def batch_logits(
     encoder: Encoder,
     decoder: Decoder,
     graph: KnowledgeGraph,
@@ -45,7 +44,7 @@ def sparse_logits(
 ) -> Tensor:
     planner = Planner(graph, encoder.settings.layers, meeting)
     plan = planner.plan(batch.heads, batch.relations, batch.candidates, batch.hidden)
-    return score_candidates(encoder, decoder, plan, treated).logits
+    return sparse_logits(encoder, decoder, plan, treated)
 
 
 @pytest.mark.parametrize("context", CONTEXTS)
@@ -57,7 +56,7 @@ def test_candidate_scores_and_gradients_equal_the_dense_ones(context: str, treat
         everybody = torch.rand(6, 20, generator=torch.Generator().manual_seed(seed)) < 0.5 if treatment else None
         expected = of_candidates(dense_logits(encoder, decoder, graph, batch, everybody), batch)
         treated = None if everybody is None else of_candidates(everybody, batch)
-        found = sparse_logits(encoder, decoder, graph, batch, treated)
+        found = batch_logits(encoder, decoder, graph, batch, treated)
         assert_exact(found, expected)
         parameters = [*encoder.parameters(), *decoder.parameters()]
         assert_all_close(gradients(found, parameters), gradients(expected, parameters))
@@ -85,7 +84,7 @@ def test_ranking_scores_equal_the_dense_ones(context: str, treatment: bool, remo
 def test_training_scores_equal_ranking_scores_on_a_graph_without_the_hidden_set(context: str, remove: str) -> None:
     graph, batch = graph_and_batch(5, remove)
     encoder, decoder = random_model(5, 3, context=context)
-    found = sparse_logits(encoder, decoder, graph, batch)
+    found = batch_logits(encoder, decoder, graph, batch)
     for query in range(len(batch.heads)):
         rebuilt = graph.without(graph.triples[batch.hidden.of(query)])
         plan = Planner(rebuilt, 3).plan(batch.heads[query : query + 1], batch.relations[query : query + 1], None)
@@ -104,32 +103,12 @@ def test_training_scores_equal_ranking_scores_on_a_graph_without_the_hidden_set(
 def test_neither_the_batch_nor_the_meeting_depth_matters(context: str) -> None:
     graph, batch = graph_and_batch(7)
     encoder, decoder = random_model(7, 3, context=context)
-    whole = sparse_logits(encoder, decoder, graph, batch)
+    whole = batch_logits(encoder, decoder, graph, batch)
     for query in range(len(batch.heads)):
-        alone = sparse_logits(encoder, decoder, graph, batch.take(slice(query, query + 1)))
+        alone = batch_logits(encoder, decoder, graph, batch.take(slice(query, query + 1)))
         assert_exact(alone[0], whole[query])
     for meeting in range(4):
-        assert_exact(sparse_logits(encoder, decoder, graph, batch, meeting=meeting), whole)
-
-
-def test_threads_change_nothing() -> None:
-    graph, batch = graph_and_batch(9)
-    encoder, decoder = random_model(9, 3)
-    parameters = [*encoder.parameters(), *decoder.parameters()]
-    results = []
-    for threads in (1, 2):
-        planners = [Planner(graph, 3) for _ in range(threads)]
-
-        def losses(worker: int, part: slice, planners: list[Planner] = planners) -> list[Tensor]:
-            queries = batch.take(part)
-            plan = planners[worker].plan(queries.heads, queries.relations, queries.candidates, queries.hidden)
-            return [score_candidates(encoder, decoder, plan).logits.square().sum()]
-
-        with Workers(threads) as workers:
-            results.append(workers.sum_gradients(losses, split_evenly(6, 3), parameters))
-    assert all(torch.equal(one, other) for one, other in zip(results[0].sums, results[1].sums, strict=True))
-    whole = torch.autograd.grad(sparse_logits(encoder, decoder, graph, batch).square().sum(), parameters)
-    assert_all_close(results[0].sums, list(whole))
+        assert_exact(batch_logits(encoder, decoder, graph, batch, meeting=meeting), whole)
 
 
 def test_relabelling_entities_permutes_the_scores() -> None:
@@ -150,7 +129,7 @@ def test_relabelling_entities_permutes_the_scores() -> None:
         batch.candidates,
         hide_triples(graph, batch.heads, batch.relations, tails),
     )
-    assert_exact(sparse_logits(encoder, decoder, renamed, twin), sparse_logits(encoder, decoder, graph, original))
+    assert_exact(batch_logits(encoder, decoder, renamed, twin), batch_logits(encoder, decoder, graph, original))
     plan = Planner(renamed, 3).plan(twin.heads, twin.relations, None, hide_nothing(6))
     ranked = score_all(encoder, decoder, Planner(graph, 3).plan(batch.heads, batch.relations, None))
     assert_exact(score_all(encoder, decoder, plan)[:, names], ranked)

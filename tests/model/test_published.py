@@ -1,3 +1,5 @@
+"""The dense propagation in nbfnet semantics gives the scores of the published NBFNet code, with its weights."""
+
 import os
 from pathlib import Path
 
@@ -10,9 +12,8 @@ from torch import Tensor
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.errors import StorageError
 from kgcf.model.dense_scores import score_densely
-from kgcf.model.published import Direction, PublishedModel, take_published
-from kgcf.model.published_ranking import BackgroundRanker
 from kgcf.propagation.dense.propagation import DenseEdges, propagate_densely
+from tests.published import Direction, PublishedModel, take_published
 
 
 def golden() -> dict[str, NDArray[np.generic]]:
@@ -48,16 +49,6 @@ def test_scores_agree_with_the_published_code(kind: str, direction: Direction) -
     scores = published_scores(model, graph, torch.from_numpy(file["queries"]))
     name = {"plain": "unfused", "fused": "fused"}[direction]
     torch.testing.assert_close(scores, torch.from_numpy(file[f"{kind}/scores_{name}"]), rtol=0, atol=1e-5)
-
-
-@pytest.mark.benchmark
-@pytest.mark.parametrize("kind", ["free", "dependent"])
-def test_sparse_ranking_agrees_with_the_published_code(kind: str) -> None:
-    file = golden()
-    graph = KnowledgeGraph.build(file["triples"], int(file["num_entities"]), int(file["num_relations"]))
-    model = take_published(state_dict(file, kind))
-    scores = BackgroundRanker(model.encoder, model.decoder, graph).score_tails(*file["queries"].T)
-    torch.testing.assert_close(scores, torch.from_numpy(file[f"{kind}/scores_unfused"]), rtol=0, atol=1e-5)
 
 
 def made_up(dependent: bool = False, width: int = 4, pna: bool = True) -> dict[str, Tensor]:

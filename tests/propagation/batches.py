@@ -12,8 +12,10 @@ from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import HiddenTriples, hide_nothing, hide_pairs, hide_triples
 from kgcf.model.decoder import Decoder
 from kgcf.model.dense_scores import score_densely
+from kgcf.model.kgcf import KGCF, DecoderSettings
 from kgcf.propagation.dense.propagation import DenseEdges, DenseStates, propagate_densely
 from kgcf.propagation.layers.encoder import Encoder
+from kgcf.propagation.plan.planner import Plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +71,20 @@ def dense_logits(
 ) -> Tensor:
     """[B, N] logits of all entities."""
     return score_densely(decoder, dense_states(encoder, graph, batch), treated)
+
+
+def assemble(encoder: Encoder, decoder: Decoder) -> KGCF:
+    """The model that consists of this encoder and this decoder."""
+    settings = DecoderSettings(hidden=decoder.reached.hidden.out_features, treatment=decoder.treatment)
+    model = KGCF(encoder.settings, settings, encoder.relation_count, torch.Generator())
+    model.encoder, model.decoder = encoder, decoder
+    return model
+
+
+def sparse_logits(encoder: Encoder, decoder: Decoder, plan: Plan, treated: Tensor | None = None) -> Tensor:
+    """[B, K] logits of a plan's candidates, as the trainer computes them."""
+    model = assemble(encoder, decoder)
+    return model.decode(model.encode(plan), treated)
 
 
 def of_candidates(values: Tensor, batch: Batch) -> Tensor:

@@ -13,16 +13,15 @@ from torch import Tensor
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import HiddenTriples, hide_nothing, hide_pairs, hide_triples
 from kgcf.model.all_entities import score_all
-from kgcf.model.candidates import candidate_contexts, score_candidates
 from kgcf.model.decoder import Decoder, rank_reached_first
 from kgcf.model.dense_scores import score_densely
+from kgcf.model.kgcf import candidate_contexts
 from kgcf.propagation.dense.propagation import DenseEdges, propagate_densely
 from kgcf.propagation.layers.encoder import Encoder
 from kgcf.propagation.layers.sparse import propagate
 from kgcf.propagation.plan.planner import Budget, Planner
-from kgcf.propagation.workers import Workers
 
-from .batches import Batch, assert_all_close, assert_exact, gradients
+from .batches import Batch, assemble, assert_all_close, assert_exact, gradients, sparse_logits
 from .random_graphs import random_model
 
 
@@ -146,7 +145,7 @@ def _check_parts(
     found = []
     for plan in planner.parts(batch.heads, batch.relations, batch.candidates, batch.hidden, budget):
         own = None if treated is None else treated[plan.first : plan.first + len(plan)]
-        found.append(score_candidates(encoder, decoder, plan, own).logits)
+        found.append(sparse_logits(encoder, decoder, plan, own))
     assert_exact(torch.cat(found), expected)
 
 
@@ -184,11 +183,10 @@ def test_a_batch_that_reaches_nothing_has_scores(width: int, message: str) -> No
         encoder, decoder = random_model(0, 1, dtype=dtype, width=width, message=message, context="unreached")
         plan = Planner(graph, 3).plan([0, 4], [0, 1], [[2, 3], [0, 1]])
         assert plan.slot_count == 0
-        scored = score_candidates(encoder, decoder, plan)
-        assert not scored.reached.any()
+        assert not assemble(encoder, decoder).encode(plan).reached.any()
         edges = DenseEdges.build(graph, encoder.query.weight)
         logits = score_densely(decoder, propagate_densely(encoder, edges, torch.tensor([0, 4]), torch.tensor([0, 1])))
-        torch.testing.assert_close(scored.logits, logits[[[0], [1]], [[2, 3], [0, 1]]])
+        torch.testing.assert_close(sparse_logits(encoder, decoder, plan), logits[[[0], [1]], [[2, 3], [0, 1]]])
 
 
 @pytest.mark.parametrize("dependent", [False, True])
@@ -197,14 +195,6 @@ def test_an_empty_batch_has_empty_scores(dependent: bool) -> None:
     encoder, decoder = random_model(0, 1, dependent=dependent, context="unreached", width=6)
     planner = Planner(graph, 3)
     training = planner.plan([], [], np.zeros((0, 3)))
-    assert score_candidates(encoder, decoder, training).logits.shape == (0, 3)
+    assert sparse_logits(encoder, decoder, training).shape == (0, 3)
     for compiled in (True, False):
         assert score_all(encoder, decoder, planner.plan([], [], None), compiled=compiled).shape == (0, 5)
-
-
-def test_gradients_that_share_memory_are_added() -> None:
-    """The gradient of a plain sum is one number seen from everywhere; adding to it in place is impossible."""
-    parameter = torch.zeros(3, requires_grad=True)
-    with Workers(1) as workers:
-        found = workers.sum_gradients(lambda worker, part: [parameter.sum(), parameter.sum()], [0, 1], [parameter])
-    assert found.sums[0].tolist() == [4.0, 4.0, 4.0]

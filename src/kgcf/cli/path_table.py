@@ -3,7 +3,8 @@
 from rich.table import Table
 from rich.text import Text
 
-from kgcf.explanation.explanation import Explanation, NamedPath
+from kgcf.explanation.explanation import Explanation
+from kgcf.explanation.named_paths import NamedPath
 from kgcf.screen import cell
 
 

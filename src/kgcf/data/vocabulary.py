@@ -1,6 +1,7 @@
 """Labels ↔ ids, with display names beside the labels; both are accepted wherever a name is asked for."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
@@ -16,6 +17,25 @@ _LISTED = 5  # labels of an ambiguous name
 def name_and_label(name: str, label: str) -> str:
     """A name with the label behind it; a label that is its own name stands alone."""
     return name if name == label else f"{name} ({label})"
+
+
+@dataclass(frozen=True)
+class Named:
+    """An entity or relation: its label in the data, and the name that people read."""
+
+    label: str
+    name: str
+    ambiguous: bool = False  # whether others have the name too, so that only the label tells them apart
+
+    @property
+    def shown(self) -> str:
+        """The name, followed by the label where the name is ambiguous."""
+        return name_and_label(self.name, self.label) if self.ambiguous else self.name
+
+    @property
+    def full(self) -> str:
+        """The name, followed by the label where that is something else."""
+        return name_and_label(self.name, self.label)
 
 
 class Vocabulary:
@@ -69,9 +89,13 @@ class Vocabulary:
         label, name = self.label(index), self.display(index)
         return name != label and (name in self._index or len(self._by_name[name]) > 1)
 
+    def named(self, index: int) -> Named:
+        """An id as people read it."""
+        return Named(self.label(index), self.display(index), self.ambiguous(index))
+
     def shown(self, index: int) -> str:
         """The display name of an id, followed by its label where the name is ambiguous."""
-        return name_and_label(self.display(index), self.label(index)) if self.ambiguous(index) else self.display(index)
+        return self.named(index).shown
 
     @property
     def names(self) -> Mapping[str, str]:

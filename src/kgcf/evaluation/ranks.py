@@ -13,7 +13,6 @@ from kgcf.progress import Advance, silent
 from kgcf.scoring import Scorer
 
 TAIL, HEAD = 0, 1
-SIDES = ("tail", "head")
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,16 +11,17 @@ from kgcf.causal.embedding import EntitySpace
 from kgcf.causal.treatment import Treatment, assign_to_part
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import HiddenTriples, Remove, hide_by_rule, hide_nothing
+from kgcf.data.vocabulary import Named
 from kgcf.explanation.case import Case
 from kgcf.explanation.paths import Path
 
 
 @dataclass(frozen=True)
 class Substitute:
-    """The nearest pair with the other treatment under the same relation."""
+    """The nearest pair with the other treatment under the same relation: is the relation known there?"""
 
-    head: int
-    tail: int
+    head: Named
+    tail: Named
     distance: float  # ‖m_h − m_a‖ + ‖m_t − m_b‖ in the entity space
     known: bool  # A^CF: whether the observed graph has (a, r, b)
     factual_treatment: bool  # of (a, r, b) itself: the T^CF of the triple it stands for
@@ -29,20 +30,22 @@ class Substitute:
 
 @dataclass(frozen=True)
 class CounterfactualEvidence:
-    """T and what the model says under it, for one triple (h, r, t)."""
+    """T and what the model says under it, for one triple (h, r, t); all probabilities are of the triple itself."""
 
+    treatment: str  # how entities are labelled: core_number, …
     factual_treatment: bool  # T^F
     counterfactual_treatment: bool  # T^CF; T^F where no pair with the other treatment exists
-    substitute: Substitute | None
     factual_probability: float  # p^F
     counterfactual_probability: float  # p^CF: decoded with T^CF
-    treated_probability: float
-    untreated_probability: float
+    treated_probability: float  # under T = 1
+    untreated_probability: float  # under T = 0
+    individual_effect: float  # ITE = p(T = 1) − p(T = 0)
+    substitute: Substitute | None
 
     @property
-    def individual_effect(self) -> float:
-        """ITE = p(T = 1) − p(T = 0)."""
-        return self.treated_probability - self.untreated_probability
+    def other_probability(self) -> float:
+        """That of the triple itself under the treatment that it does not have."""
+        return self.untreated_probability if self.factual_treatment else self.treated_probability
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,9 @@ class EdgeTreatments:
 
     factual: bool
     counterfactual: bool
+
+
+EdgeTable = dict[tuple[int, int, int], EdgeTreatments]  # by (head, relation, tail) as an edge is travelled
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,34 +97,43 @@ def find_evidence(case: Case, matching: Matching) -> CounterfactualEvidence:
     table = matching.match(np.array([case.triple]), graph, treatment, leave_one_out=True)
     assert bool(table.factual_treatments[0]) == case.treated
     counterfactual = bool(table.counterfactual_treatments[0])
-    substitute = None
-    if table.matched[0]:
-        a, b = table.substitutes[0].tolist()
-        known = bool(table.counterfactual_outcomes[0])
-        r = case.triple[1]
-        rule = hide_nothing(1)  # its treatment is taken as it was when it was found
-        if matching.candidates == "observed":
-            rule = hide_by_rule(graph, [a], [r], [[b]], matching.remove)
-        own = matching.match(np.array([[a, r, b]]), graph, treatment, leave_one_out=True, hidden=rule)
-        assert bool(own.factual_treatments[0]) == counterfactual
-        further = bool(own.counterfactual_treatments[0])
-        substitute = Substitute(a, b, float(table.distances[0]), known, counterfactual, further)
     logits = case.logits_under((False, True))
     untreated, treated = (case.observed.probability(logit, case.importance.reached) for logit in logits)
     return CounterfactualEvidence(
+        treatment=treatment.settings.method,
         factual_treatment=case.treated,
         counterfactual_treatment=counterfactual,
-        substitute=substitute,
         factual_probability=treated if case.treated else untreated,
         counterfactual_probability=treated if counterfactual else untreated,
         treated_probability=treated,
         untreated_probability=untreated,
+        individual_effect=treated - untreated,
+        substitute=_substitute(case, matching, graph, treatment, table) if table.matched[0] else None,
     )
 
 
-def find_edge_treatments(
-    case: Case, matching: Matching, paths: Sequence[Path]
-) -> dict[tuple[int, int, int], EdgeTreatments]:
+def _substitute(
+    case: Case, matching: Matching, graph: KnowledgeGraph, treatment: Treatment, table: CounterfactualTable
+) -> Substitute:
+    """The pair that was found for the triple of a case, with its own treatments."""
+    a, b = table.substitutes[0].tolist()
+    r = case.triple[1]
+    rule = hide_nothing(1)  # its treatment is taken as it was when it was found
+    if matching.candidates == "observed":
+        rule = hide_by_rule(graph, [a], [r], [[b]], matching.remove)
+    own = matching.match(np.array([[a, r, b]]), graph, treatment, leave_one_out=True, hidden=rule)
+    assert own.factual_treatments[0] == table.counterfactual_treatments[0]
+    return Substitute(
+        head=case.observed.entities.named(a),
+        tail=case.observed.entities.named(b),
+        distance=float(table.distances[0]),
+        known=bool(table.counterfactual_outcomes[0]),
+        factual_treatment=bool(own.factual_treatments[0]),
+        counterfactual_treatment=bool(own.counterfactual_treatments[0]),
+    )
+
+
+def find_edge_treatments(case: Case, matching: Matching, paths: Sequence[Path]) -> EdgeTable:
     """T^F and T^CF of every edge on the paths, by (head, relation, tail) as it is travelled."""
     assert case.observed.treatment is not None
     edges = sorted({(edge.head, edge.relation, edge.tail) for path in paths for edge in path.edges})

@@ -1,9 +1,9 @@
 """Does the explanation matter? Remove the path's edges and score again, beside two controls."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from kgcf.explanation.case import Case
 from kgcf.explanation.paths import Path, Weighting
 from kgcf.progress import Advance, silent
 
+P = TypeVar("P")
 Removed = Literal["top", "random", "shortest"]
 KINDS: tuple[Removed, ...] = ("top", "random", "shortest")
 _RESAMPLES = 2000
@@ -19,25 +20,24 @@ _MOST_ROUNDS = 10  # random paths drawn per best path
 
 
 @dataclass(frozen=True)
-class Deletion:
+class Deletion(Generic[P]):
     """What is left of a prediction without the edges of one path."""
 
     removed: Removed
-    path: Path
+    path: P  # as whoever asks shows it
     logit: float
     probability: float
+    drop: float  # by how much the logit fell
     reached: bool  # whether another path still leads from head to tail
 
-    def drop(self, before: float) -> float:
-        """By how much the logit fell."""
-        return before - self.logit
 
-
-def check_deletion(case: Case, top: Path, generator: np.random.Generator) -> tuple[Deletion, ...]:
+def check_deletion(
+    case: Case, top: Path, generator: np.random.Generator, show: Callable[[Path], P]
+) -> tuple[Deletion[P], ...]:
     """Score without the top path, without a random simple path of its length, and without the shortest path.
 
     The random path is drawn from all simple paths of that length, the top one among them; it is missing where
-    walks are many and paths so few that none was met.
+    walks are many and paths so few that none was met. `show` turns a path into what the results hold.
     """
     drawn = case.random_paths.draw(len(top), generator)
     paths: list[tuple[Removed, Path]] = [("top", top)]
@@ -46,7 +46,14 @@ def check_deletion(case: Case, top: Path, generator: np.random.Generator) -> tup
     logits, reached = case.logits_without([np.array(path.triples) for _, path in paths])
     probabilities = case.observed.calibration.probabilities(logits, reached)
     return tuple(
-        Deletion(kind, path, float(logits[i]), float(probabilities[i]), bool(reached[i]))
+        Deletion(
+            removed=kind,
+            path=show(path),
+            logit=float(logits[i]),
+            probability=float(probabilities[i]),
+            drop=case.importance.logit - float(logits[i]),
+            reached=bool(reached[i]),
+        )
         for i, (kind, path) in enumerate(paths)
     )
 

@@ -8,32 +8,14 @@ import numpy as np
 from kgcf.causal.counterfactual import Candidates
 from kgcf.causal.embedding import EntitySpace
 from kgcf.data.hiding import Remove
-from kgcf.data.vocabulary import Vocabulary
 from kgcf.explanation.case import Case, open_case
-from kgcf.explanation.counterfactual import (
-    CounterfactualEvidence,
-    EdgeTreatments,
-    Matching,
-    Substitute,
-    find_edge_treatments,
-    find_evidence,
-)
+from kgcf.explanation.counterfactual import EdgeTable, Matching, find_edge_treatments, find_evidence
 from kgcf.explanation.deletion import Deletion, check_deletion
-from kgcf.explanation.explanation import (
-    Asked,
-    Explanation,
-    Named,
-    NamedDeletion,
-    NamedEdge,
-    NamedEvidence,
-    NamedPath,
-    NamedSubstitute,
-)
+from kgcf.explanation.explanation import Asked, Explanation
 from kgcf.explanation.importance import Attribution
-from kgcf.explanation.paths import Layers, Path, PathEdge, Weighting
+from kgcf.explanation.named_paths import NamedPath, name_path
+from kgcf.explanation.paths import Layers, Path, Weighting
 from kgcf.prediction.observed_graph import ObservedGraph
-
-EdgeTable = dict[tuple[int, int, int], EdgeTreatments]
 
 
 class Explainer:
@@ -90,15 +72,18 @@ class Explainer:
         found = case.best_paths(top, weighting)
         matching = self._matching if case.treated is not None else None
         edges: EdgeTable = {} if matching is None else find_edge_treatments(case, matching, found.paths)
-        evidence = None if matching is None else find_evidence(case, matching)
-        deletions: tuple[Deletion, ...] = ()
+
+        def show(path: Path) -> NamedPath:
+            return name_path(self.observed, path, edges)
+
+        deletions: tuple[Deletion[NamedPath], ...] = ()
         if found.paths and check:
-            deletions = check_deletion(case, found.paths[0], np.random.default_rng(seed))
+            deletions = check_deletion(case, found.paths[0], np.random.default_rng(seed), show)
         h, r, t = case.triple
         return Explanation(
-            head=self._entity(h),
-            relation=self._relation(r),
-            tail=self._entity(t),
+            head=self.observed.entities.named(h),
+            relation=self.observed.relations.named(r),
+            tail=self.observed.entities.named(t),
             asked="tail" if case.relation == r else "head",
             known=case.known,
             hidden=len(case.hidden.triples),
@@ -109,73 +94,12 @@ class Explainer:
             weighting=weighting,
             layers=case.layers,
             attribution=case.attribution,
-            paths=tuple(self._path(path, edges) for path in found.paths),
+            paths=tuple(show(path) for path in found.paths),
             bound=found.bound,
-            counterfactual=None if evidence is None else self._evidence(evidence),
-            deletion=tuple(self._deletion(deletion, case, edges) for deletion in deletions),
+            counterfactual=None if matching is None else find_evidence(case, matching),
+            deletion=deletions,
         )
 
     @cached_property
     def _matching(self) -> Matching:
         return Matching(self._find_space(), self._candidates, self._remove)
-
-    def _entity(self, index: int) -> Named:
-        return _named(self.observed.entities, index)
-
-    def _relation(self, index: int) -> Named:
-        return _named(self.observed.relations, index)
-
-    def _path(self, path: Path, treatments: EdgeTable) -> NamedPath:
-        return NamedPath(path.weight, tuple(self._edge(edge, treatments) for edge in path.edges))
-
-    def _edge(self, edge: PathEdge, treatments: EdgeTable) -> NamedEdge:
-        count = self.observed.graph.relation_count
-        own = treatments.get((edge.head, edge.relation, edge.tail))
-        return NamedEdge(
-            head=self._entity(edge.head),
-            relation=self._relation(edge.relation % count),
-            inverse=edge.relation >= count,
-            tail=self._entity(edge.tail),
-            importance=edge.importance,
-            factual_treatment=None if own is None else own.factual,
-            counterfactual_treatment=None if own is None else own.counterfactual,
-        )
-
-    def _evidence(self, found: CounterfactualEvidence) -> NamedEvidence:
-        assert self.observed.treatment is not None
-        pair = found.substitute
-        return NamedEvidence(
-            treatment=self.observed.treatment.settings.method,
-            factual_treatment=found.factual_treatment,
-            counterfactual_treatment=found.counterfactual_treatment,
-            factual_probability=found.factual_probability,
-            counterfactual_probability=found.counterfactual_probability,
-            treated_probability=found.treated_probability,
-            untreated_probability=found.untreated_probability,
-            individual_effect=found.individual_effect,
-            substitute=None if pair is None else self._substitute(pair),
-        )
-
-    def _substitute(self, pair: Substitute) -> NamedSubstitute:
-        return NamedSubstitute(
-            head=self._entity(pair.head),
-            tail=self._entity(pair.tail),
-            distance=pair.distance,
-            known=pair.known,
-            factual_treatment=pair.factual_treatment,
-            counterfactual_treatment=pair.counterfactual_treatment,
-        )
-
-    def _deletion(self, deletion: Deletion, case: Case, treatments: EdgeTable) -> NamedDeletion:
-        return NamedDeletion(
-            removed=deletion.removed,
-            path=self._path(deletion.path, treatments),
-            logit=deletion.logit,
-            probability=deletion.probability,
-            drop=deletion.drop(case.importance.logit),
-            reached=deletion.reached,
-        )
-
-
-def _named(vocabulary: Vocabulary, index: int) -> Named:
-    return Named(vocabulary.label(index), vocabulary.display(index), vocabulary.ambiguous(index))

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kgcf.errors import SettingsError
-from kgcf.model.candidates import candidate_contexts
-from kgcf.model.kgcf import KGCF, Evidence
+from kgcf.model.kgcf import KGCF, Evidence, candidate_contexts
 from kgcf.propagation.layers.sparse import propagate
 from kgcf.propagation.plan.planner import Plan
 

@@ -7,7 +7,11 @@ from html import escape as escape_html
 from importlib import resources
 from pathlib import Path
 
-from kgcf.explanation.explanation import Explanation, Named, NamedDeletion, NamedEvidence, NamedPath, NamedSubstitute
+from kgcf.data.vocabulary import Named
+from kgcf.explanation.counterfactual import CounterfactualEvidence, Substitute
+from kgcf.explanation.deletion import Deletion
+from kgcf.explanation.explanation import Explanation
+from kgcf.explanation.named_paths import NamedPath
 from kgcf.explanation.words import (
     answer_sentences,
     counterfactual_sentences,
@@ -109,7 +113,7 @@ def _counterfactual(explanation: Explanation) -> str:
     return f"{_treatments(explanation, evidence)}\n{_other_pair(explanation, evidence.substitute)}\n{text}"
 
 
-def _treatments(explanation: Explanation, evidence: NamedEvidence) -> str:
+def _treatments(explanation: Explanation, evidence: CounterfactualEvidence) -> str:
     """The triple itself, as it is and under the other treatment."""
     own = evidence.factual_treatment
     rows = (
@@ -126,7 +130,7 @@ def _treatments(explanation: Explanation, evidence: NamedEvidence) -> str:
     return f'<table id="treatments">{caption}<thead>{head}</thead><tbody>{body}</tbody></table>'
 
 
-def _other_pair(explanation: Explanation, pair: NamedSubstitute | None) -> str:
+def _other_pair(explanation: Explanation, pair: Substitute | None) -> str:
     """The nearest pair with the other treatment: a fact of the graph, no probability."""
     if pair is None:
         return ""
@@ -160,7 +164,7 @@ def _deletion(explanation: Explanation) -> str:
     return f"{table}\n{_paragraphs(deletion_sentences(explanation))}"
 
 
-def _deletion_row(deletion: NamedDeletion) -> str:
+def _deletion_row(deletion: Deletion[NamedPath]) -> str:
     path = escape(str(deletion.path))
     return (
         f'<tr data-removed="{deletion.removed}" title="{path}"><th>{_REMOVED[deletion.removed]}</th>'

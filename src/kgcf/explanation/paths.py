@@ -1,6 +1,5 @@
 """Paths from head to tail: the k best by importance, the k shortest, and random ones (paper sec. 5.3)."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -122,11 +121,6 @@ class RandomPaths:
             if len(row):
                 return _path(lattice, row, self._importance, self._weighting)
         return None
-
-    def draw_like(self, paths: tuple[Path, ...], generator: np.random.Generator) -> Iterator[Path | None]:
-        """One random path of the length of each path given."""
-        for path in paths:
-            yield self.draw(len(path), generator)
 
 
 def _path(lattice: Lattice, row: NDArray[np.int64], weights: NDArray[np.float64], weighting: Weighting) -> Path:

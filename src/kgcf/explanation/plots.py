@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from kgcf.explanation.explanation import Explanation, NamedEdge
+from kgcf.explanation.explanation import Explanation
+from kgcf.explanation.named_paths import NamedEdge
 from kgcf.figure_files import check_picture, drawable, without_glyph_warnings
 from kgcf.storage import replacing
 

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator
 
-from kgcf.explanation.explanation import Explanation, NamedDeletion, NamedEvidence, NamedPath
+from kgcf.explanation.counterfactual import CounterfactualEvidence
+from kgcf.explanation.deletion import Deletion
+from kgcf.explanation.explanation import Explanation
+from kgcf.explanation.named_paths import NamedPath
 
 _REMOVED = {
     "top": "the strongest path",
@@ -101,7 +104,7 @@ def counterfactual_line(explanation: Explanation) -> str:
     )
 
 
-def _treatment_sentence(explanation: Explanation, evidence: NamedEvidence) -> str:
+def _treatment_sentence(explanation: Explanation, evidence: CounterfactualEvidence) -> str:
     pair = f"{explanation.head.shown} and {explanation.tail.shown}"
     verb = "share" if evidence.factual_treatment else "do not share"
     kind = evidence.treatment.replace("_", " ")
@@ -116,7 +119,7 @@ def deletion_sentences(explanation: Explanation) -> Iterator[str]:
         yield "No random path of the same length was met, so that control is missing."
 
 
-def deletion_sentence(explanation: Explanation, deletion: NamedDeletion) -> str:
+def deletion_sentence(explanation: Explanation, deletion: Deletion[NamedPath]) -> str:
     """One removal."""
     left = "" if deletion.reached else "; no path is left"
     moved = f"falls by {deletion.drop:.3f}" if deletion.drop >= 0 else f"rises by {-deletion.drop:.3f}"

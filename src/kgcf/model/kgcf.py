@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
-from kgcf.model.candidates import candidate_contexts
 from kgcf.model.decoder import Decoder
 from kgcf.propagation.layers.encoder import Encoder, EncoderSettings
 from kgcf.propagation.layers.sparse import propagate
+from kgcf.propagation.plan.contexts import collect_contexts
 from kgcf.propagation.plan.planner import Plan
 
 
@@ -70,3 +71,12 @@ class KGCF(nn.Module):
         assert evidence.context is not None
         q = evidence.queries.detach().unsqueeze(1)  # [B, 1, D]
         return self.decoder.background(q, treated, evidence.context)
+
+
+def candidate_contexts(decoder: Decoder, plan: Plan, like: Tensor) -> Tensor | None:
+    """[B, K, H] the projected contexts of a plan's candidates; None where the decoder does not read them."""
+    if decoder.variant not in ("decoder", "unreached"):
+        return None
+    assert plan.candidates is not None
+    contexts = collect_contexts(plan.graph, plan.hidden, np.arange(len(plan))[:, None], plan.candidates)
+    return contexts.project(decoder.context_weight)[contexts.row_tensor(like)]

@@ -1,39 +1,18 @@
 """Parts of a batch side by side: one Python thread per core, each computing on one core without the lock.
 
-Splitting small matrices over cores costs more than it gains; splitting the batch does not. What is summed is
-summed in the order of the parts, so that the result depends on the parts and not on the threads.
+Splitting small matrices over cores costs more than it gains; splitting the batch does not. Results come in the order
+of the parts, so that what is made of them depends on the parts and not on the threads.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self, TypeVar
 
 import torch
-from torch import Tensor
 
 P = TypeVar("P")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, eq=False)
-class Gradients:
-    """The sum of the losses of all parts and its gradient with respect to every parameter."""
-
-    losses: list[float]  # per part
-    sums: list[Tensor]  # per parameter
-
-    @property
-    def loss(self) -> float:
-        """The losses added up."""
-        return sum(self.losses)
-
-    def assign(self, parameters: Sequence[Tensor]) -> None:
-        """Store every gradient where an optimiser looks for it."""
-        for parameter, gradient in zip(parameters, self.sums, strict=True):
-            parameter.grad = gradient
 
 
 class Workers:
@@ -84,44 +63,3 @@ class Workers:
         if errors:
             raise errors[0]
         return [results[index] for index in range(len(parts))]
-
-    def sum_gradients(
-        self, losses_of: Callable[[int, P], Iterable[Tensor]], parts: Sequence[P], parameters: Sequence[Tensor]
-    ) -> Gradients:
-        """The gradient of the sum of all losses; each loss is differentiated, and its memory freed, on its own.
-
-        `losses_of(worker, part)` yields losses, for instance one per plan where a part is too large for one plan.
-        """
-
-        def differentiate(worker: int, part: P) -> tuple[float, list[Tensor | None]]:
-            value = 0.0
-            sums: list[Tensor | None] = [None] * len(parameters)
-            for loss in losses_of(worker, part):
-                value += float(loss.detach())
-                if loss.requires_grad:
-                    found = torch.autograd.grad(loss, parameters, allow_unused=True)
-                    sums = [_plus(old, new) for old, new in zip(sums, found, strict=True)]
-            return value, sums
-
-        done = self.map(differentiate, parts)
-        totals: list[Tensor | None] = [None] * len(parameters)
-        for _, sums in done:
-            totals = [_plus(old, new) for old, new in zip(totals, sums, strict=True)]
-        filled = [
-            torch.zeros_like(parameter) if total is None else total.contiguous()
-            for parameter, total in zip(parameters, totals, strict=True)
-        ]
-        return Gradients([value for value, _ in done], filled)
-
-
-def _plus(old: Tensor | None, new: Tensor | None) -> Tensor | None:
-    if old is None or new is None:
-        return new if old is None else old
-    return old + new  # what autograd returned may share memory with itself: not in place
-
-
-def split_evenly(count: int, parts: int) -> list[slice]:
-    """Consecutive slices of nearly equal length, none empty."""
-    parts = max(min(parts, count), 1)
-    edges = [round(i * count / parts) for i in range(parts + 1)]
-    return [slice(begin, end) for begin, end in pairwise(edges) if end > begin]

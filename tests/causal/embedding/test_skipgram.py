@@ -8,8 +8,8 @@ from gensim.models import Word2Vec
 
 from kgcf.causal.embedding.skipgram import (
     cumulative_table,
-    guide_for,
     initial_vectors,
+    make_tables,
     train_vectors,
     update_vectors,
 )
@@ -33,9 +33,8 @@ def test_equals_gensim_update_by_update(window: int, negatives: int, dimension: 
     model.train(corpus_file=str(tmp_path / "walk"), total_words=len(walk), epochs=1)
     stream = np.random.RandomState(3)  # gensim's own stream
     state = np.uint64(2**24 * int(stream.randint(0, 2**24)) + int(stream.randint(0, 2**24)))
-    table = cumulative_table(counts)
     rates = np.full(1, 0.025, np.float32)
-    update_vectors(inputs, outputs, walk[None], rates, table, guide_for(table), window, negatives, state)
+    update_vectors(inputs, outputs, walk[None], rates, make_tables(counts), window, negatives, state)
     np.testing.assert_allclose(inputs, model.wv.vectors, atol=1e-3)
     np.testing.assert_allclose(outputs, model.syn1neg, atol=1e-3)
 
@@ -77,19 +76,19 @@ def test_equals_loops_over_many_walks(seed: int) -> None:
     walks = rng.integers(0, 6, (12, 9)).astype(np.int32)
     counts = np.bincount(walks.ravel(), minlength=6) + (np.arange(6) == 0) * 50
     rates = np.linspace(0.05, 0.001, 12).astype(np.float32)
-    table = cumulative_table(counts)
+    tables = make_tables(counts)
     inputs = initial_vectors(6, 5, rng)
     outputs = np.zeros_like(inputs)
     slow_inputs, slow_outputs = inputs.astype(np.float64), outputs.astype(np.float64)
-    update_vectors(inputs, outputs, walks, rates, table, guide_for(table), 4, 3, np.uint64(12345))
-    train_by_loops(slow_inputs, slow_outputs, walks, rates, table, 4, 3, 12345)
+    update_vectors(inputs, outputs, walks, rates, tables, 4, 3, np.uint64(12345))
+    train_by_loops(slow_inputs, slow_outputs, walks, rates, tables.cumulative, 4, 3, 12345)
     np.testing.assert_allclose(inputs, slow_inputs, atol=1e-5)
     np.testing.assert_allclose(outputs, slow_outputs, atol=1e-5)
 
 
 def test_negatives_are_drawn_by_count_to_three_quarters() -> None:
     counts = np.array([1, 16, 81, 256, 0, 10_000])
-    table, guide = cumulative_table(counts), guide_for(cumulative_table(counts))
+    table, guide, _ = make_tables(counts)
     assert table[-1] == 2**31 - 1
     shares = np.diff(np.concatenate([[0], table.astype(np.float64)])) / table[-1]
     np.testing.assert_allclose(shares, counts**0.75 / (counts**0.75).sum(), atol=1e-9)

@@ -1,4 +1,4 @@
-"""Labels are looked up and compared where they exist."""
+"""Labels are compared where they exist."""
 
 import numpy as np
 import pytest
@@ -26,16 +26,10 @@ def test_dense_and_of(table: LabelTable) -> None:
     assert [part.tolist() for part in table.of(1)] == [[], []]
 
 
-def test_lookup_equals_dense(table: LabelTable) -> None:
-    everybody = np.tile(np.arange(6), (6, 1))
-    np.testing.assert_array_equal(table.lookup(np.arange(6), everybody), [table.dense(r) for r in range(6)])
-
-
 def test_ids_outside_the_graph_have_no_label(table: LabelTable) -> None:
-    assert table.lookup([0], [[-1, 6, 2]]).tolist() == [[0, 0, 7]]
-    assert table.compare([-1, 0], [0, 0], [[-1, 0], [-1, 2]], LabelChanges.none(2)).tolist() == [
-        [False, False],
-        [False, True],
+    assert table.compare([-1, 0], [0, 0], [[-1, 0, 6], [-1, 2, 6]], LabelChanges.none(2)).tolist() == [
+        [False, False, False],
+        [False, True, False],
     ]
 
 
@@ -74,8 +68,6 @@ def test_shapes_that_do_not_fit(table: LabelTable) -> None:
     for candidates in ([[0, 1]], [0, 1], [[[0]], [[1]]]):
         with pytest.raises(ValueError, match="a table of 2 rows"):
             table.compare([0, 1], [0, 0], candidates, none)
-    with pytest.raises(ValueError, match="a table of 1 rows"):
-        table.lookup([0], [0])
     for relation in (-1, 6):
         with pytest.raises(ValueError, match="outside 0 … 5"):
             table.dense(relation)

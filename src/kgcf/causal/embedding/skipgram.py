@@ -11,6 +11,7 @@ this loop against gensim update by update. What differs is the rate, which falls
 """
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,14 +35,13 @@ def train_vectors(
     """[n, D] input vectors after len(rates) walks, each with its own rate; `rounds` is called as often as needed."""
     inputs = initial_vectors(len(counts), dimension, generator)
     outputs = np.zeros_like(inputs)
-    cumulative = cumulative_table(counts)
-    guide = _guide_table(cumulative, _guide_bits(len(counts)))
+    tables = make_tables(counts)
     state = generator.integers(2**48, dtype=np.uint64)
     done = 0
     while done < len(rates):
         for block in rounds():
             rate = rates[done : done + len(block)]
-            state = update_vectors(inputs, outputs, block, rate, cumulative, guide, window, negatives, state)
+            state = update_vectors(inputs, outputs, block, rate, tables, window, negatives, state)
             done += len(block)
     return inputs
 
@@ -52,6 +52,21 @@ def initial_vectors(count: int, dimension: int, generator: np.random.Generator) 
     return ((drawn * np.float32(2) - np.float32(1)) / np.float32(dimension)).astype(np.float32)
 
 
+class Tables(NamedTuple):
+    """What training looks up: where to draw negatives from, and σ."""
+
+    cumulative: NDArray[np.uint32]  # [n] shares of the entities, added up
+    guide: NDArray[np.int32]  # for every value of a draw's highest bits, where in `cumulative` to begin looking
+    sigmoids: NDArray[np.float32]  # [1000] from −LIMIT to LIMIT
+
+
+def make_tables(counts: NDArray[np.int64]) -> Tables:
+    """The tables for entities that occur so often."""
+    cumulative = cumulative_table(counts)
+    bits = min(18, max(1, len(counts).bit_length() + 1))
+    return Tables(cumulative, _guide_table(cumulative, bits), _sigmoids())
+
+
 def cumulative_table(counts: NDArray[np.int64]) -> NDArray[np.uint32]:
     """[n] cumulative shares of count^¾, scaled to end at DOMAIN: negatives are drawn from it."""
     powers = np.cumsum(np.asarray(counts, dtype=np.float64) ** 0.75)
@@ -59,38 +74,12 @@ def cumulative_table(counts: NDArray[np.int64]) -> NDArray[np.uint32]:
     return table
 
 
-def update_vectors(
-    inputs: NDArray[np.float32],
-    outputs: NDArray[np.float32],
-    walks: NDArray[np.int32],
-    rates: NDArray[np.float32],
-    cumulative: NDArray[np.uint32],
-    guide: NDArray[np.int32],
-    window: int,
-    negatives: int,
-    state: np.uint64,
-) -> np.uint64:
-    """Train on walks [W, L] in place; returns the state of the random stream."""
-    return _update(inputs, outputs, walks, rates, cumulative, guide, _SIGMOIDS, window, negatives, state)
-
-
-def guide_for(cumulative: NDArray[np.uint32]) -> NDArray[np.int32]:
-    """The table that says where in `cumulative` to begin looking."""
-    return _guide_table(cumulative, _guide_bits(len(cumulative)))
-
-
-def _guide_bits(count: int) -> int:
-    return int(min(18, max(1, count.bit_length() + 1)))
-
-
 def _sigmoids() -> NDArray[np.float32]:
+    """[1000] σ from −LIMIT to LIMIT, in single precision as word2vec has it."""
     steps = np.arange(1000, dtype=np.float32) / np.float32(1000)
     exponentials = np.exp((steps * np.float32(2) - np.float32(1)) * np.float32(LIMIT)).astype(np.float32)
     table: NDArray[np.float32] = (exponentials / (exponentials + np.float32(1))).astype(np.float32)
     return table
-
-
-_SIGMOIDS = _sigmoids()
 
 
 @kernel
@@ -144,21 +133,20 @@ def _train_pair(
 
 
 @reassociated
-def _update(
+def update_vectors(
     inputs: NDArray[np.float32],
     outputs: NDArray[np.float32],
     walks: NDArray[np.int32],
     rates: NDArray[np.float32],
-    cumulative: NDArray[np.uint32],
-    guide: NDArray[np.int32],
-    sigmoids: NDArray[np.float32],
+    tables: Tables,
     window: int,
     negatives: int,
     state: np.uint64,
 ) -> np.uint64:
+    """Train on walks [W, L] in place; returns the state of the random stream."""
     factor, mask, sixteen = np.uint64(25214903917), np.uint64(281474976710655), np.uint64(16)
     width = np.uint64(0)
-    while (len(guide) - 1) << width < 2**31:
+    while (len(tables.guide) - 1) << width < 2**31:
         width += np.uint64(1)
     own, change = np.empty(inputs.shape[1], np.float32), np.empty(inputs.shape[1], np.float32)
     shortened, targets = np.empty(walks.shape[1], np.int64), np.empty(negatives + 1, np.int64)
@@ -174,9 +162,9 @@ def _update(
                 for n in range(1, negatives + 1):
                     drawn = (state >> sixteen) % np.uint64(DOMAIN)
                     state = (state * factor + np.uint64(11)) & mask
-                    place = np.int64(guide[drawn >> width])
-                    while np.uint64(cumulative[place]) < drawn:
+                    place = np.int64(tables.guide[drawn >> width])
+                    while np.uint64(tables.cumulative[place]) < drawn:
                         place += 1
                     targets[n] = place
-                _train_pair(inputs, outputs, walks[w, j], targets, sigmoids, rates[w], own, change)
+                _train_pair(inputs, outputs, walks[w, j], targets, tables.sigmoids, rates[w], own, change)
     return state

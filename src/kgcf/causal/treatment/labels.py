@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -88,12 +89,6 @@ class LabelTable:
         row[entities] = labels
         return row
 
-    def lookup(self, relations: ArrayLike, entities: ArrayLike) -> NDArray[np.int32]:
-        """[B, K] the labels of entities [B, K] under relations [B]."""
-        groups, wanted = self.group_of(relations), np.array(entities, dtype=np.int64, order="C")
-        _check_rows(len(groups), wanted)
-        return _lookup(groups, wanted, self.offsets, self.entities, self.labels)
-
     def compare(
         self, heads: ArrayLike, relations: ArrayLike, candidates: ArrayLike | None, changes: LabelChanges
     ) -> NDArray[np.bool_]:
@@ -101,13 +96,21 @@ class LabelTable:
         sources, groups = np.array(heads, dtype=np.int64), self.group_of(relations)
         if not sources.shape == groups.shape == (len(changes),):
             raise ValueError(f"There are {sources.size} heads, {groups.size} relations and {len(changes)} hidden sets.")
-        table = (self.offsets, self.entities, self.labels)
-        patch = (changes.offsets, changes.entities, changes.labels)
+        table = _Rows(self.offsets, self.entities, self.labels)
+        patch = _Rows(changes.offsets, changes.entities, changes.labels)
         if candidates is None:
-            return _compare_all(sources, groups, self.entity_count, *table, *patch)
+            return _compare_all(sources, groups, self.entity_count, table, patch)
         wanted = np.array(candidates, dtype=np.int64, order="C")
         _check_rows(len(sources), wanted)
-        return _compare(sources, groups, wanted, *table, *patch)
+        return _compare(sources, groups, wanted, table, patch)
+
+
+class _Rows(NamedTuple):
+    """Labels as the kernels take them: of the groups of a table, or of the queries of `LabelChanges`."""
+
+    offsets: NDArray[np.int64]
+    entities: NDArray[np.int32]
+    labels: NDArray[np.int32]
 
 
 def _check_rows(count: int, table: NDArray[np.int64]) -> None:
@@ -129,90 +132,43 @@ def _find(values: NDArray[np.int32], begin: int, end: int, wanted: int) -> int:
 
 
 @kernel
-def _lookup(
-    groups: NDArray[np.int64],
-    wanted: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    entities: NDArray[np.int32],
-    labels: NDArray[np.int32],
-) -> NDArray[np.int32]:
-    result = np.zeros(wanted.shape, np.int32)
-    for b in range(wanted.shape[0]):
-        for k in range(wanted.shape[1]):
-            place = _find(entities, offsets[groups[b]], offsets[groups[b] + 1], wanted[b, k])
-            if place >= 0:
-                result[b, k] = labels[place]
-    return result
-
-
-@kernel
-def _label(
-    entity: int,
-    begin: int,
-    end: int,
-    entities: NDArray[np.int32],
-    labels: NDArray[np.int32],
-    first: int,
-    last: int,
-    changed: NDArray[np.int32],
-    new_labels: NDArray[np.int32],
-) -> int:
-    """The label of an entity: the changed one if it is among the changes of the query."""
-    if first < last:
-        place = _find(changed, first, last, entity)
-        if place >= 0:
-            return int(new_labels[place])
-    place = _find(entities, begin, end, entity)
-    return int(labels[place]) if place >= 0 else 0
+def _label(entity: int, table: _Rows, group: int, changes: _Rows, query: int) -> int:
+    """The label of an entity in a group: the changed one if it is among the changes of the query, 0 if it has none."""
+    place = _find(changes.entities, changes.offsets[query], changes.offsets[query + 1], entity)
+    if place >= 0:
+        return int(changes.labels[place])
+    place = _find(table.entities, table.offsets[group], table.offsets[group + 1], entity)
+    return int(table.labels[place]) if place >= 0 else 0
 
 
 @kernel
 def _compare(
-    heads: NDArray[np.int64],
-    groups: NDArray[np.int64],
-    candidates: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    entities: NDArray[np.int32],
-    labels: NDArray[np.int32],
-    change_offsets: NDArray[np.int64],
-    changed: NDArray[np.int32],
-    new_labels: NDArray[np.int32],
+    heads: NDArray[np.int64], groups: NDArray[np.int64], candidates: NDArray[np.int64], table: _Rows, changes: _Rows
 ) -> NDArray[np.bool_]:
+    """[B, K] whether a head and its candidates have the same label."""
     result = np.zeros(candidates.shape, np.bool_)
     for b in range(len(heads)):
-        begin, end = offsets[groups[b]], offsets[groups[b] + 1]
-        first, last = change_offsets[b], change_offsets[b + 1]
-        own = _label(heads[b], begin, end, entities, labels, first, last, changed, new_labels)
+        own = _label(heads[b], table, groups[b], changes, b)
         if own == 0:
             continue
         for k in range(candidates.shape[1]):
-            other = _label(candidates[b, k], begin, end, entities, labels, first, last, changed, new_labels)
-            result[b, k] = other == own
+            result[b, k] = _label(candidates[b, k], table, groups[b], changes, b) == own
     return result
 
 
 @kernel
 def _compare_all(
-    heads: NDArray[np.int64],
-    groups: NDArray[np.int64],
-    entity_count: int,
-    offsets: NDArray[np.int64],
-    entities: NDArray[np.int32],
-    labels: NDArray[np.int32],
-    change_offsets: NDArray[np.int64],
-    changed: NDArray[np.int32],
-    new_labels: NDArray[np.int32],
+    heads: NDArray[np.int64], groups: NDArray[np.int64], entity_count: int, table: _Rows, changes: _Rows
 ) -> NDArray[np.bool_]:
+    """[B, N] whether a head and every entity have the same label."""
     result = np.zeros((len(heads), entity_count), np.bool_)
     for b in range(len(heads)):
-        begin, end = offsets[groups[b]], offsets[groups[b] + 1]
-        first, last = change_offsets[b], change_offsets[b + 1]
-        own = _label(heads[b], begin, end, entities, labels, first, last, changed, new_labels)
+        own = _label(heads[b], table, groups[b], changes, b)
         if own == 0:
             continue
-        for place in range(begin, end):
-            if labels[place] == own:
-                result[b, entities[place]] = True
-        for place in range(first, last):
-            result[b, changed[place]] = new_labels[place] == own
+        for place in range(table.offsets[groups[b]], table.offsets[groups[b] + 1]):
+            if table.labels[place] == own:
+                result[b, table.entities[place]] = True
+        for place in range(changes.offsets[b], changes.offsets[b + 1]):
+            result[b, changes.entities[place]] = changes.labels[place] == own
     return result

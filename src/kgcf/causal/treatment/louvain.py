@@ -57,8 +57,9 @@ class Louvain(Treatment):
     def labels_on(self, part: KnowledgeGraph) -> LabelTable:
         """The communities as they were fitted, without the entities that have no edge left: as hidden triples do."""
         graphs = SimpleGraphs.build(part)
-        relations = np.repeat(np.arange(part.relation_count), np.diff(graphs.group_offsets))
-        labels = self.labels.lookup(relations, graphs.entities[:, None])[:, 0]
+        members = np.split(graphs.entities, graphs.group_offsets[1:-1])
+        kept = [self.labels.dense(relation)[entities] for relation, entities in enumerate(members)]
+        labels = np.concatenate([np.zeros(0, np.int32), *kept])
         return LabelTable(part.entity_count, graphs.groups, graphs.group_offsets, graphs.entities, labels)
 
 

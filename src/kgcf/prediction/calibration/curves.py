@@ -120,8 +120,3 @@ def curve_from_json(method: str, values: dict[str, Any]) -> Curve:
         if len(knots[0]) == len(knots[1]) > 0 and rising:
             return IsotonicCurve(*knots)
     raise StorageError(f"The {method} curve of the calibration is not one that kgcf writes: it does not rise.")
-
-
-def sigmoid(logit: float) -> float:
-    """The probability that a logit stands for where nothing was calibrated."""
-    return float(expit(logit))

@@ -4,7 +4,6 @@ The oracle of the sparse engine (`semantics = grounded`) and the published behav
 Tensors inside are [N, B, …] and [2E, B, …], so that one segment of edges is one block of memory.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -91,24 +90,10 @@ def propagate_densely(
         reached[at_heads] = True
     boundary = q.new_zeros(shape).index_put(at_heads, q)
     setting = _Setting(encoder, edges, visible, q, boundary, histograms, edge_weights)
-    *_, (states, reached) = _run_layers(setting, reached)
+    states, reached = _run_layers(setting, reached)
     everybody = torch.ones(shape[:2], dtype=torch.bool, device=q.device) if reached is None else reached
     turned = None if histograms is None else histograms.transpose(0, 1)
     return DenseStates(q, states.transpose(0, 1), everybody.T, turned)
-
-
-def propagate_background(encoder: Encoder, edges: DenseEdges, relations: Tensor) -> list[Tensor]:
-    """The states [N, B, D] after 0 … L layers in `nbfnet` semantics of entities that no head can influence.
-
-    There every entity has a state, which depends on its surroundings and on the query relation; within l hops
-    of a query's head the states after l layers differ from these, elsewhere they do not.
-    """
-    q = encoder.queries(relations)  # [B, D]
-    visible = _look(edges, relations.new_zeros(len(relations)), hide_nothing(len(relations)), q)
-    histograms = _histograms(edges, visible, q) if encoder.settings.context != "none" else None
-    nothing = q.new_zeros(edges.graph.entity_count, *q.shape)
-    setting = _Setting(encoder, edges, visible, q, nothing, histograms, None)
-    return [nothing, *(states for states, _ in _run_layers(setting, None))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +109,8 @@ class _Setting:
     edge_weights: Tensor | None  # [L, B, 2E]
 
 
-def _run_layers(setting: _Setting, reached: Tensor | None) -> Iterator[tuple[Tensor, Tensor | None]]:
-    """The states after every layer and who is reached then [N, B]; None: everybody has a state (`nbfnet`)."""
+def _run_layers(setting: _Setting, reached: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """The last states and who is reached then [N, B]; None: everybody has a state (`nbfnet`)."""
     edges, visible, states = setting.edges, setting.visible, setting.boundary
     for depth, layer in enumerate(setting.encoder.steps()):
         extra = None if setting.edge_weights is None else setting.edge_weights[depth].T  # [2E, B]
@@ -137,7 +122,7 @@ def _run_layers(setting: _Setting, reached: Tensor | None) -> Iterator[tuple[Ten
         if reached is not None:
             reached = _spread(edges, visible, reached)
             states = torch.where(reached.unsqueeze(2), states, 0)
-        yield states, reached
+    return states, reached
 
 
 def _look(edges: DenseEdges, heads: Tensor, hidden: HiddenTriples, like: Tensor) -> Visible:
