@@ -9,7 +9,7 @@ ifneq ($(wildcard ../shared/data),)
 export KGCF_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help demo test test-benchmarks test-slow format docs clean
+.PHONY: help demo test test-benchmarks test-slow format docs clean browser
 
 help:
 	@echo "make demo             set up, then complete and evaluate the embedded graph of the world"
@@ -35,7 +35,18 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)
 	@$(BIN)/kgcf demo
 
-test: $(READY)
+# The tests look at the explanation page in a browser. Where none is installed, root has one installed by apt-get.
+browser:
+	@if { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "Installing Chromium, in which the tests look at the explanation page ..."; \
+	  { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y chromium; } >/dev/null \
+	    || echo "Chromium could not be installed: the tests of the explanation page are skipped, in CI they fail."; \
+	else \
+	  echo "No Chromium here: the tests of the explanation page are skipped, in CI they fail. Install the package chromium."; \
+	fi
+
+test: $(READY) browser
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

@@ -1,39 +1,50 @@
 import html
 import json
+import os
 import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import matplotlib.image
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 
 from kgcf.data.vocabulary import Named
 from kgcf.errors import SettingsError
 from kgcf.explanation.explanation import Explanation
 from kgcf.explanation.page import render_page, write_page
-from kgcf.explanation.plots import draw_paths, place_entities
+from kgcf.explanation.palette import DARK, LIGHT, line_style
+from kgcf.explanation.plots import draw_paths, place_entities, swerve
 from kgcf.figure_files import drawable
+from kgcf.figure_fonts import MISSING, families_for, installed, visible
 
 from .test_explainer import people
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-needs_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine: the page is not drawn")
+needs_browser = pytest.mark.skipif(
+    BROWSER is None and os.environ.get("CI", "") in ("", "0", "false"),
+    reason="no Chromium on this machine: the page is not drawn",
+)
 
 
 def browse(page: Path, *options: str) -> str:
     """Open a page in headless Chromium and let its scripts run."""
-    assert BROWSER is not None
+    assert BROWSER is not None, "CI has no Chromium, so nobody looks at the page: `make test` installs it as root."
     profile = page.parent / "profile"
     command = [
         BROWSER,
         "--headless",
         "--no-sandbox",
         "--disable-gpu",
+        "--hide-scrollbars",
+        "--blink-settings=preferredColorScheme=1",
         "--window-size=1300,1500",
         f"--user-data-dir={profile}",
     ]
@@ -75,6 +86,102 @@ def test_the_browser_draws_the_paths_of_the_json(tmp_path: Path) -> None:
     assert document.count("<canvas") >= 1
 
 
+@pytest.fixture(scope="module")
+def shared_edges() -> Explanation:
+    """Eight paths that share edges."""
+    return people().explain("Ann", "likes", "Dan", top=12)
+
+
+def rgb(color: str) -> str:
+    """A colour as browsers write it."""
+    return "rgb({}, {}, {})".format(*(int(color[i : i + 2], 16) for i in (1, 3, 5)))
+
+
+@needs_browser
+@pytest.mark.parametrize(("scheme", "palette"), [(1, LIGHT), (0, DARK)])
+def test_paths_have_the_colour_of_their_line(
+    shared_edges: Explanation, scheme: int, palette: tuple[str, ...], tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    write_page(shared_edges, page)
+    drawn = drawn_in(browse(page, "--dump-dom", f"--blink-settings=preferredColorScheme={scheme}"))
+    expected = [rgb(color).replace(" ", "") for color in palette[: len(shared_edges.paths)]]
+    assert len(set(expected)) == 8
+    lines = [{color.replace(" ", "") for color in colors} for colors in drawn["colors"]]
+    assert lines == [{color} for color in expected]
+    assert [color.replace(" ", "") for color in drawn["swatches"]] == expected * 2  # in the list, and in the legend
+
+
+@needs_browser
+def test_a_shared_edge_has_a_line_for_every_path(shared_edges: Explanation, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    write_page(shared_edges, page)
+    drawn = drawn_in(browse(page, "--dump-dom"))
+    paths = expected_paths(json.loads(json.dumps(shared_edges.to_json())))
+    travelled = [str(number) for number, path in enumerate(paths, start=1) if ["e0", "likes", "e2"] in path]
+    assert len(travelled) > 1
+    assert len(drawn["readings"]) == sum(map(len, paths))
+    readings = [reading for reading in drawn["readings"] if reading.startswith("Ann —likes→ Cyd")]
+    assert len(readings) == len(travelled)
+    assert all(re.findall(r"path (\d+) with importance", reading) == travelled for reading in readings)
+
+
+# The page in a frame as narrow as a phone, since no window is; it tells which words a line break divides.
+NARROW = """<!DOCTYPE html><body style="margin:0"><iframe width="360" height="900" style="border:0" srcdoc="{page}">
+</iframe><script>
+const frame = document.querySelector("iframe");
+frame.addEventListener("load", function () {{
+  const inner = frame.contentDocument, broken = [];
+  const texts = inner.createTreeWalker(inner.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {{
+    if (texts.currentNode.parentElement.closest("script, .long")) {{ continue; }}
+    for (const word of texts.currentNode.data.matchAll(/\\p{{L}}+/gu)) {{
+      const range = inner.createRange();
+      range.setStart(texts.currentNode, word.index);
+      range.setEnd(texts.currentNode, word.index + word[0].length);
+      const lines = new Set(Array.from(range.getClientRects(), (box) => Math.round(box.top)));
+      if (lines.size > 1) {{ broken.push(word[0]); }}
+    }}
+  }}
+  const drawn = Object.assign(JSON.parse(inner.documentElement.dataset.drawn), {{ broken: broken }});
+  document.documentElement.dataset.drawn = JSON.stringify(drawn);
+}});
+</script>"""
+
+LONG_NAMES = {
+    "e0": "A" * 5000,
+    "e1": "http://example.org/resource/a/long/iri/without/any/space#fragment_12345",
+    "e2": "International Organisation for Standardisation of Extraordinarily Long Names " * 4,
+    "e4": "مدينة طويلة الاسم",
+    "likes": "is_related_to_by_a_long_predicate_without_spaces",
+}
+
+
+def renamed(part: Any) -> Any:
+    """A part of an explanation with long names."""
+    if isinstance(part, Named):
+        return replace(part, name=LONG_NAMES.get(part.label, part.name))
+    if isinstance(part, tuple):
+        return tuple(map(renamed, part))
+    if is_dataclass(part) and not isinstance(part, type):
+        return replace(part, **{field.name: renamed(getattr(part, field.name)) for field in fields(part)})
+    return part
+
+
+@needs_browser
+@pytest.mark.parametrize("change", [lambda found: found, renamed])
+def test_nothing_overflows_a_phone(
+    shared_edges: Explanation, change: Callable[[Explanation], Explanation], tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(NARROW.format(page=html.escape(render_page(change(shared_edges)))), encoding="utf-8")
+    drawn = drawn_in(browse(page, "--dump-dom"))
+    assert drawn["width"] == 360
+    assert drawn["needed"] <= drawn["width"]
+    assert drawn["inside"]
+    assert drawn["broken"] == []
+
+
 @needs_browser
 def test_the_canvas_is_not_empty(tmp_path: Path) -> None:
     inked = []
@@ -84,7 +191,7 @@ def test_the_canvas_is_not_empty(tmp_path: Path) -> None:
     ):
         write_page(found, tmp_path / f"{name}.html")
         browse(tmp_path / f"{name}.html", f"--screenshot={tmp_path / name}.png")
-        pixels = matplotlib.image.imread(tmp_path / f"{name}.png")[160:560, 60:1200, :3]
+        pixels = matplotlib.image.imread(tmp_path / f"{name}.png")[140:390, 60:1200, :3]
         inked.append((np.ptp(pixels, axis=2) > 0.3).mean())  # coloured: the lines of the paths
     assert inked[0] > 0.001
     assert inked[1] == 0
@@ -168,7 +275,9 @@ def test_without_another_pair_the_treatments_still_stand() -> None:
 
 def test_labels_stand_beside_names() -> None:
     page = render_page(people().explain("Ann", "likes", "Cyd"))
-    assert '<h1>Ann <span class="label">e0</span> <span class="arrow">—likes→</span> Cyd <span class="label">e2' in page
+    ann, likes, cyd = ("<bdi>Ann</bdi>", "<bdi>likes</bdi>", "<bdi>Cyd</bdi>")
+    question = f'{ann} <span class="label">e0</span> <span class="arrow">—{likes}→</span> {cyd} <span class="label">e2'
+    assert f"<h1>{question}" in page
 
 
 @needs_browser
@@ -193,6 +302,60 @@ def test_picture(tmp_path: Path) -> None:
     assert sizes["Hal"] == 0
     with pytest.raises(SettingsError, match=".png"):
         draw_paths(people().explain("Ann", "likes", "Cyd"), tmp_path / "paths.pdf")
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that were saved."""
+    saved: list[Figure] = []
+    save = Figure.savefig
+    monkeypatch.setattr(
+        Figure, "savefig", lambda self, *options, **named: (saved.append(self), save(self, *options, **named))
+    )
+    return saved
+
+
+def test_the_picture_names_its_paths(shared_edges: Explanation, figures: list[Figure], tmp_path: Path) -> None:
+    draw_paths(shared_edges, tmp_path / "paths.png")
+    legend = figures[0].legends[0]
+    weights = [f"{number}  {path.weight:+.4f}" for number, path in enumerate(shared_edges.paths, start=1)]
+    assert [text.get_text() for text in legend.get_texts()] == weights
+    assert [line.get_color() for line in legend.get_lines()] == list(LIGHT)
+    arrows = [text.arrow_patch for text in figures[0].axes[0].texts if getattr(text, "arrow_patch", None)]
+    lines = Counter(to_hex(arrow.get_edgecolor()) for arrow in arrows)
+    assert lines == {color: len(path.edges) for color, path in zip(LIGHT, shared_edges.paths, strict=True)}
+
+
+def test_characters_without_a_font_are_seen_to_be_missing(
+    shared_edges: Explanation, figures: list[Figure], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(LONG_NAMES, "e3", "\U0001f9ff 東京\ufe0f")
+    latin = frozenset(range(32, 127)) | {ord(character) for character in "…—→·"}
+    fonts = {"DejaVu Sans": latin | {ord(MISSING)}, "Liberation Sans": frozenset(map(ord, "é東"))}
+    monkeypatch.setattr("kgcf.figure_fonts.installed", lambda: fonts)
+    assert visible("\U0001f9ff 東京\ufe0f") == f"{MISSING} 東{MISSING}"
+    assert families_for(["abc"]) == ["DejaVu Sans"]
+    assert families_for(["abc", "é"]) == ["DejaVu Sans", "Liberation Sans"]
+    draw_paths(renamed(shared_edges), tmp_path / "long.png")
+    written = "\n".join(text.get_text() for text in (*figures[0].texts, *figures[0].axes[0].texts))
+    assert f"→ {MISSING} 東{MISSING}" in written
+    assert "stands for a character that no font" in written
+
+
+def test_the_usual_font_is_there() -> None:
+    assert next(iter(installed())) == "DejaVu Sans"
+    assert visible("Ann —knows→ Zoë") == "Ann —knows→ Zoë"
+
+
+def test_lines_keep_clear_of_other_entities() -> None:
+    assert swerve((0.0, 0.0), (1.0, 0.0), [(0.5, 1.0)]) == 0
+    assert abs(swerve((0.0, 0.0), (1.0, 0.0), [(0.5, 0.0)])) > 0.1
+
+
+def test_lines_beyond_the_eighth_have_dashes() -> None:
+    styles = [line_style(lane) for lane in range(24)]
+    assert len(set(styles)) == 24
+    assert [style.dash for style in styles[:9]] == ["solid"] * 8 + ["dashed"]
 
 
 def test_names_in_pictures_are_inert_and_short() -> None:
