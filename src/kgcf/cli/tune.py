@@ -80,7 +80,13 @@ def tune_command(
         study.add(searching.train(number, planned[number]))
         Screen(stderr=True).print(f"{number + 1} of {len(planned)} trials done", style="dim")
     _report(study.trials(), space)
-    options = {"--preset": preset, "--names": names, "--header": header, "--comment": comment, "--strip": strip}
+    options: dict[str, object] = {
+        "--preset": preset,
+        "--names": names,
+        "--header": header,
+        "--comment": comment,
+        "--strip": strip,
+    }
     options |= {"--split-seed": split_seed, "--allow-inverse-leak": allow_inverse_leak, "--device": device}
     _say_best(study.trials(), searching, data, options)
 

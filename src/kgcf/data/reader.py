@@ -245,7 +245,7 @@ def _weights_of(tables: dict[str, TripleTable], *parts: str) -> Weights | None:
     return join_weights([table.weights for table in found], [len(table) for table in found])
 
 
-def _tuples(source: Iterable[Any], name: str) -> Iterable[tuple[Any, ...]]:
+def _tuples(source: Any, name: str) -> Iterable[tuple[Any, ...]]:  # noqa: ANN401
     if not isinstance(source, Iterable):
         kind = type(source).__name__
         raise DataError(

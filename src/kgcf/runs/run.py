@@ -78,7 +78,7 @@ class Run:
 
     def _facts(self) -> dict[str, str]:
         """What a short look at the run should tell."""
-        facts = self.folder.facts()
+        facts = self.folder.facts() if self.folder.file("run.json").is_file() else {}
         history = facts.get("history")
         method = "sigmoid of the logit"
         if self.calibration is not None:
@@ -86,8 +86,10 @@ class Run:
         found = {
             "folder": str(self.folder.path),
             "data": self.data.summary,
-            "preset": f"{facts['preset']}, {self.settings.encoder.layers} layers, seed {self.settings.training.seed}",
+            "model": f"{self.settings.encoder.layers} layers, seed {self.settings.training.seed}",
         }
+        if "preset" in facts:
+            found["model"] = f"{facts['preset']}, {found['model']}"
         if isinstance(history, dict) and len(self.data.valid):
             best = f"{history['best_validation_mrr']:.4f} after epoch {history['best_epoch']}"
             found["validation MRR"] = best
