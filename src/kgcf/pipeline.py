@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -63,7 +63,8 @@ def fit(
     place = find_device(device)
     data = source if isinstance(source, Dataset) else read(source)
     file = None if config is None else Path(config)
-    configured = partial(configure, benchmark=data.benchmark, file=file, changes=changes, seed=seed)
+    kept = changes if isinstance(changes, str | Mapping) else list(changes)  # they are read more than once
+    configured = partial(configure, benchmark=data.benchmark, file=file, changes=kept, seed=seed)
     with _watched(around, progress) as watched:
         return _fit(data, RunFolder(Path(output)), configured, preset, watched, place)
 

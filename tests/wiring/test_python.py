@@ -214,6 +214,8 @@ def test_settings_as_mapping_path_and_seed(tmp_path: Path) -> None:
     settings = RunFolder(tmp_path / "run").settings()
     assert (settings.training.batch_size, settings.encoder.width, settings.space.walks) == (64, 8, 3)
     assert (settings.training.seed, settings.space.seed, settings.treatment.seed) == (5, 2, 0)
+    kgcf.fit(dataset(), tmp_path / "other", preset="fast", changes=(change for change in ["encoder.layers=1"]))
+    assert RunFolder(tmp_path / "other").settings().encoder.layers == 1
 
 
 def test_results_carry_settings_seeds_commit_and_effort(town: Town) -> None:
