@@ -66,6 +66,7 @@ format: $(READY)
 
 docs: $(READY)
 	$(BIN)/python scripts/document.py
+	$(BIN)/python scripts/notebook.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -25,11 +25,11 @@ import safetensors.numpy
 import torch
 
 import kgcf
-from kgcf.cli.watch import Watcher
 from kgcf.errors import KgcfError
 from kgcf.pipeline import Surroundings
 from kgcf.runs.comparison import read_record
 from kgcf.runs.folder import RunFolder
+from kgcf.runs.watch import Watcher
 from kgcf.storage import map_arrays
 from tests.training.tiny import TINY, dataset
 

@@ -1,4 +1,12 @@
-"""kgcf completes knowledge graphs, explains every answer and backs it with counterfactual evidence."""
+"""kgcf completes knowledge graphs, explains every answer and backs it with counterfactual evidence.
+
+    read(source)         read a benchmark, a folder, a file or triples in memory; or your own splits
+    fit(source, output)  train a model, and keep it as a run in a folder
+    open(path)           open a run: evaluate, predict, complete, score, explain
+    resume(path)         continue a run that was stopped
+
+`import kgcf`, then `kgcf.open(…)`: `from kgcf import *` leaves Python's own `open` alone.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,10 +14,11 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from kgcf.data.source import read
-    from kgcf.pipeline import fit, resume
-    from kgcf.pipeline import open_run as open
+    from kgcf.pipeline import fit, open_run, resume
 
-__all__ = ["__version__", "fit", "open", "read", "resume"]
+    open = open_run
+
+__all__ = ["__version__", "fit", "read", "resume"]  # not `open`, which is a name of Python's own
 
 _HOMES = {
     "read": ("kgcf.data.source", "read"),
@@ -27,3 +36,8 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
 
     module, attribute = _HOMES[name]
     return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    """What there is to use; the functions are there before they are imported."""
+    return sorted({*__all__, *_HOMES, *(name for name in globals() if name.startswith("__"))})

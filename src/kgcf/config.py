@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kgcf.causal.embedding import SpaceSettings
 from kgcf.causal.treatment import TreatmentSettings
+from kgcf.causal.treatment.settings import SEEDED
 from kgcf.errors import SettingsError, closest, unknown_name
 from kgcf.model.kgcf import DecoderSettings
 from kgcf.propagation.layers.encoder import EncoderSettings
@@ -47,6 +48,7 @@ class Settings(BaseModel):
 
 
 Values = Mapping[str, Mapping[str, Any]]
+Changes = str | Iterable[str] | Mapping[str, Any]  # "section.key=value", several of them, or {"section.key": value}
 
 _PLAIN: Values = {
     "encoder": {"context": "none"},
@@ -66,9 +68,13 @@ PRESETS: dict[str, Values] = {
 
 
 def configure(
-    preset: str = "default", benchmark: str | None = None, file: Path | None = None, changes: Iterable[str] = ()
+    preset: str = "default",
+    benchmark: str | None = None,
+    file: Path | None = None,
+    changes: Changes = (),
+    seed: int | None = None,
 ) -> Settings:
-    """Preset, then what the benchmark's data ask for, then the user's file, then `section.key=value` changes.
+    """Preset, then what the benchmark's data ask for, the user's file, the seed of everything, single changes.
 
     `benchmark` is `Dataset.benchmark`: a name that was found by checksums, never that of a user's file.
     """
@@ -80,9 +86,28 @@ def configure(
         _overlay(values, benchmark_values(benchmark))
     if file is not None:
         _overlay(values, read_values(file))
-    for change in changes:
-        _overlay(values, _parse_change(change))
+    last: dict[str, dict[str, Any]] = {}
+    for change in _listed(changes):
+        _overlay(last, change)
+    if seed is not None:
+        _overlay(values, _seeded(seed, {**values.get("treatment", {}), **last.get("treatment", {})}))
+    _overlay(values, last)
     return settings_from(values)
+
+
+def seeds_of(settings: Settings) -> dict[str, int]:
+    """Every seed that the run uses, by its name: `training.seed`, `space.seed` and, of some treatments, theirs."""
+    unused = () if settings.treatment.method in SEEDED else ("treatment",)
+    return {
+        f"{section}.seed": part.seed for section, part in settings if hasattr(part, "seed") and section not in unused
+    }
+
+
+def _seeded(seed: int, treatment: Mapping[str, Any]) -> Values:
+    """The seed for every section that has one; a treatment that draws nothing would refuse it."""
+    method = treatment.get("method", TreatmentSettings().method)
+    sections = [section for section, part in Settings() if hasattr(part, "seed")]
+    return {section: {"seed": seed} for section in sections if section != "treatment" or method in SEEDED}
 
 
 def settings_from(values: Values) -> Settings:
@@ -135,6 +160,23 @@ def _overlay(values: dict[str, dict[str, Any]], more: Mapping[str, Any]) -> None
         if not isinstance(entries, Mapping):
             raise SettingsError(f"'{section}' must be a section with keys, such as [training]. {_choices(())}")
         values.setdefault(section, {}).update(entries)
+
+
+def _listed(changes: Changes) -> Iterable[Values]:
+    """Changes one by one, in the order in which they were given."""
+    if isinstance(changes, Mapping):
+        return [_named_change(name, value) for name, value in changes.items()]
+    return map(_parse_change, [changes] if isinstance(changes, str) else changes)
+
+
+def _named_change(name: str, value: Any) -> Values:  # noqa: ANN401
+    """`{"training.batch_size": 64}`, or a whole section, `{"training": {"batch_size": 64}}`."""
+    section, dot, key = name.partition(".")
+    if isinstance(value, Mapping) and not dot:
+        return {section: value}
+    if not (dot and key):
+        raise SettingsError(f"'{name}' should be section.key, for example {{'training.batch_size': 64}}.")
+    return {section: {key: value}}
 
 
 def _parse_change(change: str) -> Values:

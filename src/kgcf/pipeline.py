@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,18 +13,21 @@ import torch
 
 from kgcf.causal.stages import Say, quiet
 from kgcf.causal.treatment import Treatment
-from kgcf.config import Settings, benchmark_note, configure
+from kgcf.config import Changes, Settings, benchmark_note, configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
 from kgcf.machine.devices import CPU, find_device
+from kgcf.machine.provenance import provenance
 from kgcf.model.kgcf import KGCF
 from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.runs.folder import HISTORY, RunFolder
-from kgcf.runs.run import MODEL, Run, new_model
+from kgcf.runs.run import Run
 from kgcf.runs.settling import settle
 from kgcf.runs.stages import substitutes_stage, treatment_stage
 from kgcf.runs.training_log import TrainingLog
 from kgcf.runs.validation import divided_mrr
+from kgcf.runs.watch import Watcher, somebody_looks
+from kgcf.runs.weights import MODEL, new_model
 from kgcf.storage import write_json
 from kgcf.training.distributed import World
 from kgcf.training.loop import Listener, Trainer
@@ -46,20 +49,39 @@ def fit(
     output: str | Path,
     *,
     preset: str = "default",
-    config: Path | None = None,
-    changes: Iterable[str] = (),
+    config: str | Path | None = None,
+    changes: Changes = (),
+    seed: int | None = None,
+    progress: bool | None = None,
     around: Surroundings | None = None,
     device: str = CPU,
 ) -> Run:
-    """Train a model on a benchmark, file, folder, frame or dataset; the run folder `output` must be new."""
+    """Train a model on a benchmark, file, folder, frame or dataset; the run folder `output` must be new.
+
+    `changes` are settings, `{"training.batch_size": 64}` or `["training.batch_size=64"]`; `seed` sets every seed that
+    they leave; `config` is a TOML file. Progress is shown on a terminal and in a notebook, or as `progress` says.
+    """
     place = find_device(device)
     data = source if isinstance(source, Dataset) else read(source)
-    around = around or Surroundings()
+    file = None if config is None else Path(config)
+    kept = changes if isinstance(changes, str | Mapping) else list(changes)  # they are read more than once
+    configured = partial(configure, benchmark=data.benchmark, file=file, changes=kept, seed=seed)
+    with _watched(around, progress) as watched:
+        return _fit(data, RunFolder(Path(output)), configured, preset, watched, place)
+
+
+def _fit(
+    data: Dataset,
+    folder: RunFolder,
+    configured: Callable[[str], Settings],
+    preset: str,
+    around: Surroundings,
+    place: torch.device,
+) -> Run:
+    """Settle what was left open, make the folder, train."""
     if note := benchmark_note(data.benchmark):
         around.say(note)
         data = data if note in data.notes else data.with_notes(note)
-    folder = RunFolder(Path(output))
-    configured = partial(configure, benchmark=data.benchmark, file=config, changes=list(changes))
     with folder.alone(new=True) if around.world.leads else nullcontext():
         settings = _settled(data, configured, preset, around)
         with around.world.leader_first():
@@ -68,10 +90,26 @@ def fit(
         return _train(folder, data, folder.settings(), around, place, resumed=False)  # settled once, for all
 
 
-def resume(path: str | Path, around: Surroundings | None = None, device: str = CPU) -> Run:
-    """Continue a run that was stopped, to the same weights as without the stop."""
-    place = find_device(device)
-    folder, around = RunFolder(Path(path)), around or Surroundings()
+@contextmanager
+def _watched(around: Surroundings | None, progress: bool | None) -> Iterator[Surroundings]:
+    """Who watches: those who came with the call; else a bar where somebody looks or wants one; else nobody."""
+    if around is not None or not (somebody_looks() if progress is None else progress):
+        yield around or Surroundings()
+        return
+    with Watcher(shown=True) as watcher:
+        yield Surroundings(watcher, watcher.say)
+
+
+def resume(
+    path: str | Path, around: Surroundings | None = None, device: str = CPU, *, progress: bool | None = None
+) -> Run:
+    """Continue a run that was stopped, to the same weights as without the stop; `progress` as in `fit`."""
+    with _watched(around, progress) as watched:
+        return _resume(path, watched, device)
+
+
+def _resume(path: str | Path, around: Surroundings, device: str) -> Run:
+    place, folder = find_device(device), RunFolder(Path(path))
     with folder.alone() if around.world.leads else nullcontext():
         folder.check()
         if not folder.sealed(MODEL):
@@ -166,5 +204,5 @@ def _key(data: Dataset, settings: Settings) -> str:
 
 def _record(folder: RunFolder, history: list[dict[str, float]], best: float, best_epoch: int) -> None:
     """Keep what training did, in a file of its own: those that exist already are sealed."""
-    facts = {"epochs": history, "best_validation_mrr": best, "best_epoch": best_epoch}
+    facts = {"epochs": history, "best_validation_mrr": best, "best_epoch": best_epoch, "trained_by": provenance()}
     write_json(folder.file(HISTORY), facts)

@@ -1,5 +1,6 @@
 """tune: a search is continued, never mixed with another, and not stopped by a trial that was."""
 
+import shlex
 import shutil
 import sqlite3
 from pathlib import Path
@@ -12,6 +13,8 @@ from typer.testing import CliRunner
 
 from kgcf.cli import tune
 from kgcf.cli.study import Study, describe_search
+from kgcf.cli.train import train_command
+from kgcf.cli.train_line import train_line
 from kgcf.cli.tune import tune_command
 from kgcf.config import configure
 from kgcf.data.dataset import transductive
@@ -47,6 +50,12 @@ def copy(search: Path, tmp_path: Path) -> Path:
 
 def rows(data: Path, folder: Path, *more: str, preset: str = "nbfnet", space: list[str] = SPACE) -> list[list[str]]:
     """Run the command and read the table; errors are raised."""
+    lines = said(data, folder, *more, preset=preset, space=space).splitlines()
+    return [line.split() for line in lines if line.strip()[:1].isdigit() and "trials" not in line]
+
+
+def said(data: Path, folder: Path, *more: str, preset: str = "nbfnet", space: list[str] = SPACE) -> str:
+    """Run the command; errors are raised."""
     app = typer.Typer()
     app.command()(tune_command)
     arguments = [str(data), "--preset", preset, "--output", str(folder), *space, *QUICK, *more]
@@ -54,7 +63,7 @@ def rows(data: Path, folder: Path, *more: str, preset: str = "nbfnet", space: li
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     assert done.exit_code == 0, done.output
-    return [line.split() for line in done.output.splitlines() if line.strip()[:1].isdigit() and "trials" not in line]
+    return done.output
 
 
 def test_a_search_is_continued(data: Path, copy: Path) -> None:
@@ -188,3 +197,34 @@ def test_a_search_depends_on_train_validation_and_names_but_not_on_test() -> Non
     }
     assert len(others | {checksum()}) == 5
     assert checksum((train, valid, test[:2])) == checksum()
+
+
+def test_the_best_trial_comes_with_the_command_that_trains_it(data: Path, copy: Path, tmp_path: Path) -> None:
+    """The command is run, and gives the settings of the best trial."""
+    done = said(data, copy, "--trials", "2", "--set", "training.seed=0")
+    best = max(range(2), key=lambda n: best_mrr(copy / f"trial-{n}"))
+    line = next(line for line in done.splitlines() if line.startswith("kgcf train"))
+    assert f"The best trial is the run {copy / f'trial-{best}'}" in done
+    assert "--seed 0 " in line
+    app = typer.Typer()
+    app.command()(train_command)
+    again = CliRunner().invoke(app, [*shlex.split(line)[2:], "--output", str(tmp_path / "again")])
+    assert again.exit_code == 0, again.output
+    assert RunFolder(tmp_path / "again").settings() == RunFolder(copy / f"trial-{best}").settings()
+    assert best_mrr(tmp_path / "again") == best_mrr(copy / f"trial-{best}")
+
+
+def best_mrr(path: Path) -> float:
+    history = RunFolder(path).facts()["history"]
+    assert isinstance(history, dict)
+    return float(history["best_validation_mrr"])
+
+
+def test_a_command_has_what_is_not_default_and_survives_a_shell() -> None:
+    options = {"--preset": "fast", "--header": False, "--names": None, "--strip": True, "--comment": "# ", "--seed": 0}
+    more = {"--split-seed": 0, "--device": "cpu", "--allow-inverse-leak": False}
+    line = train_line("my file.tsv", {**options, **more}, ["a.b=c d"])
+    assert shlex.split(line) == [
+        *("kgcf", "train", "my file.tsv", "--preset", "fast", "--no-header", "--strip", "--comment", "# "),
+        *("--seed", "0", "--set", "a.b=c d"),
+    ]

@@ -52,7 +52,7 @@ def test_facts_join_train_and_a_missing_split_is_empty(write: Write) -> None:
     data = read_path(folder)
     assert len(data.graph) == 2
     assert len(data.valid) == 0
-    assert "no valid file: that split is empty" in data.notes
+    assert "no valid triples: that split is empty" in data.notes
 
 
 def test_weights_reach_the_graph(write: Write) -> None:

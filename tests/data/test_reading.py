@@ -118,7 +118,7 @@ def test_an_empty_split_is_like_a_missing_one(write: Write, content: str) -> Non
     missing = read(write("g/valid.txt", content).parent)
     assert (len(missing.graph), len(missing.valid), len(missing.test)) == (2, 0, 1)
     assert "valid.txt has no triples: taken as if it were not there" in missing.notes
-    assert "no valid file: that split is empty" in missing.notes
+    assert "no valid triples: that split is empty" in missing.notes
     both = read(write("g/test.txt", content).parent, split=WHOLE)
     assert any(note.startswith("split by kgcf") for note in both.notes)
     write("g/train.txt", content)

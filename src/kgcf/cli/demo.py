@@ -8,12 +8,12 @@ from rich.text import Text
 from kgcf.baselines.frequency import FrequencyScorer
 from kgcf.cli.evaluation_tables import evaluation_table
 from kgcf.cli.predict import answer_table
-from kgcf.cli.watch import Watcher
 from kgcf.data import registry
 from kgcf.data.dataset import Dataset
 from kgcf.evaluation.results import Evaluation, evaluate
 from kgcf.pipeline import Surroundings, fit
 from kgcf.runs.run import Run
+from kgcf.runs.watch import Watcher
 from kgcf.screen import Screen, cell
 
 _QUESTIONS = (("Mexico", "speaks"), ("Portugal", "uses currency"), ("Brazil", "is in region"))  # with answers kept back

@@ -21,17 +21,16 @@ from kgcf.cli.options import (
 from kgcf.cli.streams import STANDARD
 from kgcf.data.reading_options import Reading
 from kgcf.data.vocabulary import Vocabulary
-from kgcf.errors import SettingsError, StorageError, unknown_name
+from kgcf.errors import SettingsError, StorageError
 from kgcf.evaluation.results import Evaluation, evaluate
 from kgcf.machine.devices import CPU
 from kgcf.prediction.calibration.plots import calibration_table
 from kgcf.prediction.calibration.record import CalibrationRecord
 from kgcf.progress import showing
+from kgcf.runs.arguments import check_split
 from kgcf.runs.run import Run
 from kgcf.screen import Screen, cell, print_json
 from kgcf.storage import check_writable, write_json
-
-_SPLITS = ("valid", "test")
 
 
 def evaluate_command(
@@ -86,8 +85,7 @@ def evaluate_command(
 
 def _check(target: str, is_run: bool, split: str, graph: str | None, device: str) -> None:
     """Refuse what does not go together."""
-    if split not in _SPLITS:
-        raise unknown_name("split", split, _SPLITS)
+    check_split(split)
     if graph is not None and not is_run:
         raise SettingsError(f"--graph goes with a run, and {target} is none.")
     if device != CPU and not is_run:

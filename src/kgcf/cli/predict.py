@@ -76,8 +76,8 @@ def answer_table(answers: list[Answer]) -> Table:
     for a in answers:
         parts = ((a.head_name, a.head), (a.relation_name, a.relation), (a.tail_name, a.tail))
         numbers = (f"{a.probability:.4f}", f"{a.logit:.3f}")
-        table.add_row(str(a.rank), *(_named(name, label) for name, label in parts), *numbers, _note(a))
-    if any("unseen" in _note(a) for a in answers):
+        table.add_row(str(a.rank), *(_named(name, label) for name, label in parts), *numbers, a.note)
+    if any("unseen" in a.note for a in answers):
         table.caption = "unseen: train has no triple of this relation with this entity on this side."
         table.caption_justify = "left"
     return table
@@ -100,7 +100,7 @@ def _explained_lines(item: ExplainedAnswer) -> Iterator[Text]:
     head, tail = name_and_label(a.head_name, a.head), name_and_label(a.tail_name, a.tail)
     triple = f"{head} —{name_and_label(a.relation_name, a.relation)}→ {tail}"
     numbers = f"probability {a.probability:.4f} ({a.probability_from}), logit {a.logit:.3f}"
-    note = f"  {_note(a)}" if _note(a) else ""
+    note = f"  {a.note}" if a.note else ""
     yield Text.assemble(cell(f"{a.rank}. {triple}", "bold"), f"  {numbers}", (note, "dim"))
     if e.known:
         yield Text(f"   explained as if it were not known: probability {e.probability:.4f}, logit {e.logit:.3f}")
@@ -114,16 +114,6 @@ def _explained_lines(item: ExplainedAnswer) -> Iterator[Text]:
 def _named(name: str, label: str) -> Text:
     """A name and, dim behind it, the label where that is something else."""
     return cell(name) if name == label else Text.assemble(cell(name), " ", cell(f"({label})", "dim"))
-
-
-def _note(answer: Answer) -> str:
-    notes = {
-        "known": answer.known,
-        "no path": not answer.reached,
-        "head unseen": not answer.head_seen,
-        "tail unseen": not answer.tail_seen,
-    }
-    return ", ".join(note for note, holds in notes.items() if holds)
 
 
 def read_lines(path: Path) -> list[str]:

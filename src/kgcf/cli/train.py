@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -20,12 +21,12 @@ from kgcf.cli.options import (
     StripOption,
     open_data,
 )
-from kgcf.cli.watch import Watcher
 from kgcf.data.reading_options import Reading
 from kgcf.machine.devices import CPU
 from kgcf.pipeline import Surroundings, fit, resume
 from kgcf.runs.folder import RunFolder
 from kgcf.runs.run import Run
+from kgcf.runs.watch import Watcher
 from kgcf.screen import Screen, cell
 from kgcf.training.distributed import World, join_world, leave_world
 
@@ -39,6 +40,9 @@ def train_command(
     output: Annotated[Path | None, typer.Option(help="Folder of the run [default: runs/NAME-PRESET].")] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file with settings on top of the preset.")] = None,
     changes: SetOption = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Sets every seed of the training that --set leaves [default: 0].")
+    ] = None,
     names: NamesOption = None,
     header: HeaderOption = None,
     comment: CommentOption = None,
@@ -55,9 +59,8 @@ def train_command(
     folder = RunFolder(output or Path("runs") / f"{dataset.name.replace(':', '_')}-{preset}")
 
     def work(around: Surroundings) -> Run:
-        return fit(
-            dataset, folder.path, preset=preset, config=config, changes=changes or (), around=around, device=device
-        )
+        given = partial(fit, preset=preset, config=config, changes=changes or (), seed=seed)
+        return given(dataset, folder.path, around=around, device=device)
 
     _train(folder, world, work)
 

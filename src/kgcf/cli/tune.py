@@ -2,7 +2,7 @@
 
 import itertools
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -25,14 +25,15 @@ from kgcf.cli.options import (
 )
 from kgcf.cli.study import Space, Study, Trial, describe_search
 from kgcf.cli.train import SetOption
-from kgcf.cli.watch import Told
-from kgcf.config import benchmark_note, configure
+from kgcf.cli.train_line import train_line
+from kgcf.config import benchmark_note, configure, seeds_of
 from kgcf.data.dataset import Dataset
 from kgcf.data.reading_options import Reading
 from kgcf.errors import DataError, SettingsError
 from kgcf.machine.devices import CPU
 from kgcf.pipeline import Surroundings, fit, resume
 from kgcf.runs.settling import settle
+from kgcf.runs.watch import Told
 from kgcf.screen import Screen, cell
 from kgcf.training.loop import TrainingError
 
@@ -79,6 +80,15 @@ def tune_command(
         study.add(searching.train(number, planned[number]))
         Screen(stderr=True).print(f"{number + 1} of {len(planned)} trials done", style="dim")
     _report(study.trials(), space)
+    options: dict[str, object] = {
+        "--preset": preset,
+        "--names": names,
+        "--header": header,
+        "--comment": comment,
+        "--strip": strip,
+    }
+    options |= {"--split-seed": split_seed, "--allow-inverse-leak": allow_inverse_leak, "--device": device}
+    _say_best(study.trials(), searching, data, options)
 
 
 def _parse_search(text: str) -> tuple[str, tuple[str, ...]]:
@@ -104,10 +114,14 @@ class _Search:
     changes: Sequence[str]
     device: str
 
+    def changes_of(self, values: Mapping[str, str]) -> list[str]:
+        """All that a combination changes about the preset."""
+        return [*self.changes, *(f"{key}={value}" for key, value in values.items())]
+
     def train(self, number: int, values: dict[str, str]) -> Trial:
         """Train one combination, or continue where its training was stopped."""
         folder, around = self.output / f"trial-{number}", Surroundings(Told())
-        changes = [*self.changes, *(f"{key}={value}" for key, value in values.items())]
+        changes = self.changes_of(values)
         try:
             if (folder / "run.json").is_file():
                 run = resume(folder, around, self.device)
@@ -133,3 +147,17 @@ def _report(trials: Sequence[Trial], space: Space) -> None:
     for trial in trials:
         if trial.score is None:
             screen.print(cell(f"{trial.folder}: {trial.reason}"))
+
+
+def _say_best(trials: Sequence[Trial], search: _Search, data: str, options: Mapping[str, object]) -> None:
+    """Where the best trial is, and the command that trains with its settings; the seed, where all seeds are one."""
+    done = [trial for trial in trials if trial.score is not None]
+    if not done:
+        return
+    best = max(done, key=lambda trial: trial.score or 0.0)
+    changes = search.changes_of(best.values)
+    seeds = set(seeds_of(configure(search.preset, search.data.benchmark, None, changes)).values())
+    seed = {"--seed": seeds.pop() if len(seeds) == 1 else None}
+    screen = Screen(wrap=False)
+    screen.print(cell(f"The best trial is the run {search.output / best.folder}. To train with its settings again:"))
+    screen.print(cell(train_line(data, {**options, **seed}, changes)))

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.data.weights import Weights, join_weights
+from kgcf.screen import inert
+from kgcf.tables import html_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +30,7 @@ class Split:
         return len(self.queries)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """Train, valid and test tasks over one set of relations.
 
@@ -63,6 +65,24 @@ class Dataset:
     def splits(self) -> tuple[Split, Split, Split]:
         """Train, valid, test."""
         return self.train, self.valid, self.test
+
+    @property
+    def summary(self) -> str:
+        """Name and size on one line."""
+        size = f"{len(self.entities):,} entities, {len(self.relations):,} relations"
+        counts = ", ".join(f"{len(split):,} {split.name}" for split in self.splits)
+        new = f"; test asks about another graph of {len(self.test.entities):,} entities" if self.inductive else ""
+        return inert(f"{self.name}: {size}; {counts} triples{new}")
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.summary})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (split.name, f"{len(split):,}", f"{len(split.observed):,}", f"{len(split.entities):,}")
+            for split in self.splits
+        ]
+        return html_table(("split", "triples", "observed", "entities"), rows, ("<", ">", ">", ">"), self.summary)
 
     def with_notes(self, *notes: str) -> "Dataset":
         """The same dataset with further notes."""

@@ -32,6 +32,11 @@ class Folder:
     entity_names: Path | None
     relation_names: Path | None
 
+    @classmethod
+    def of_nothing_but(cls, path: Path) -> "Folder":
+        """A name without dictionaries and name files, for triples that are in no folder."""
+        return cls(path, path, None, None, None, None, None, None, None)
+
     @property
     def splits(self) -> tuple[tuple[str, Path | None], ...]:
         """The files of train, valid and test."""

@@ -1,6 +1,6 @@
 """`read`: a file, a folder, a frame or a list of triples → `Dataset`, saying what was assumed and found."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -88,6 +88,30 @@ def read_folder(folder: Folder, split: SplitSettings | None = None, reading: Rea
     return data.with_notes(*report_relations(data))
 
 
+def read_splits(parts: Mapping[str, Any], reading: Reading = AS_IT_STANDS) -> Dataset:
+    """Train, valid and test as the user has split them, each a file or an object in memory; train must be there."""
+    tables: dict[str, TripleTable] = {}
+    for part, source in parts.items():
+        try:
+            tables[part] = _one_table(source, part, reading)
+        except EmptyError:
+            if part == "train":
+                raise
+    train = parts["train"]
+    name = Path(train).name.split(".")[0] if isinstance(train, str | Path) else "frame"
+    data = _as_dataset(Folder.of_nothing_but(Path(name)), tables, [])
+    return data.with_notes(*report_relations(data))
+
+
+def _one_table(source: Any, part: str, reading: Reading) -> TripleTable:  # noqa: ANN401
+    if isinstance(source, str | Path):
+        path = Path(source)
+        if not path.exists():
+            raise DataError(f"{part}={str(source)!r} is no file.")
+        return read_table(path, reading)
+    return tidy(table_from(source, part), part, reading.strip)
+
+
 def _read_tables(folder: Folder, reading: Reading) -> tuple[dict[str, TripleTable], list[str]]:
     """The tables of a folder by part, and notes; a file without triples, but for train, is as good as none."""
     tables: dict[str, TripleTable] = {}
@@ -113,7 +137,7 @@ def _as_dataset(folder: Folder, tables: dict[str, TripleTable], notes: list[str]
     valid, test = rows.get("valid", nothing), rows.get("test", nothing)
     weights = [_weights_of(tables, *parts) for parts in (("facts", "train"), ("valid",), ("test",))]
     said = [*notes, *(note for table in tables.values() for note in table.notes)]
-    said += [f"no {part} file: that split is empty" for part in ("valid", "test") if part not in tables]
+    said += [f"no {part} triples: that split is empty" for part in ("valid", "test") if part not in tables]
     data = transductive(
         folder.path.resolve().name,
         encoded.entities,
@@ -221,7 +245,12 @@ def _weights_of(tables: dict[str, TripleTable], *parts: str) -> Weights | None:
     return join_weights([table.weights for table in found], [len(table) for table in found])
 
 
-def _tuples(source: Iterable[Any], name: str) -> Iterable[tuple[Any, ...]]:
+def _tuples(source: Any, name: str) -> Iterable[tuple[Any, ...]]:  # noqa: ANN401
+    if not isinstance(source, Iterable):
+        kind = type(source).__name__
+        raise DataError(
+            f"{name}: expected a frame, an array [E, 3] or a list of triples, found a value of type {kind}."
+        )
     for i, row in enumerate(source):
         if isinstance(row, str) or not hasattr(row, "__len__"):
             raise DataError(f"{name}, item {i}: expected a tuple (head, relation, tail), found {row!r}.")

@@ -33,6 +33,17 @@ class Interval:
     high: float
 
 
+class Hits(dict[int, float]):
+    """hits@k by k, ties broken realistically; any k can be asked."""
+
+    def __init__(self, ranks: Ranks) -> None:
+        self._ranks = ranks
+        super().__init__({k: self[k] for k in HITS})
+
+    def __missing__(self, k: int) -> float:
+        return float((self._ranks.realistic <= k).mean())
+
+
 def summarise(ranks: Ranks, policy: str, chosen: NDArray[np.bool_] | None = None) -> dict[str, float]:
     """All metrics of some queries (all by default) under one tie policy; names as PyKEEN writes them."""
     keep = slice(None) if chosen is None else chosen

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,14 @@ from numpy.typing import NDArray
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.statistics import relation_categories
 from kgcf.errors import DataError
-from kgcf.evaluation.metrics import SHORT_NAMES, TIE_POLICIES, Interval, bootstrap, summarise
+from kgcf.evaluation.metrics import SHORT_NAMES, TIE_POLICIES, Hits, Interval, bootstrap, summarise
 from kgcf.evaluation.ranks import HEAD, TAIL, Ranks, rank_answers
 from kgcf.machine import memory_bound as bound
 from kgcf.machine.provenance import provenance
 from kgcf.progress import Advance, silent
 from kgcf.scoring import Scorer
+from kgcf.screen import inert
+from kgcf.tables import html_table, text_table
 
 Metrics = dict[str, float]
 _FILTERS = {
@@ -26,7 +29,7 @@ _FILTERS = {
 CATEGORIES = ("1-1", "1-N", "N-1", "N-N")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """What a scorer achieves on a split; the headline breaks ties realistically."""
 
@@ -40,6 +43,40 @@ class Evaluation:
     def __getitem__(self, name: str) -> float:
         """A headline metric by its short or long name: `evaluation["mrr"]`."""
         return self.metrics["both"]["realistic"][SHORT_NAMES.get(name, name)]
+
+    @property
+    def mrr(self) -> float:
+        """The mean reciprocal rank over both sides."""
+        return self["mrr"]
+
+    @cached_property
+    def hits(self) -> Hits:
+        """The share of answers among the first k, by k: `evaluation.hits[10]`."""
+        return Hits(self.ranks)
+
+    def __repr__(self) -> str:
+        return f"{self._title}\n{text_table(*self._table())}"
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._table(), caption=self._title)
+
+    @property
+    def _title(self) -> str:
+        about = self.protocol
+        size = f"{about['triples']:,} triples, both sides, filtered, realistic ties"
+        return inert(f"{about['model']} on {about['dataset']}, {about['split']}: {size}")
+
+    def _table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]], tuple[str, ...]]:
+        """The headline as titles, one row and where the columns stand."""
+        spread = self.intervals["mrr"]
+        shares = {f"H@{k}": f"{self.hits[k]:.3f}" for k in (1, 3, 10)}
+        shown = {
+            "MRR": f"{self.mrr:.3f}",
+            "95 % interval": f"{spread.low:.3f} – {spread.high:.3f}",
+            "MR": f"{self['mr']:,.1f}",
+            **shares,
+        }
+        return tuple(shown), [tuple(shown.values())], (">",) * len(shown)
 
     def to_json(self) -> dict[str, Any]:
         """PyKEEN's nesting, our breakdowns, the protocol, and short aliases at the top."""

@@ -10,6 +10,7 @@ from kgcf.explanation.importance import Attribution
 from kgcf.explanation.named_paths import NamedPath
 from kgcf.explanation.paths import Layers, Weighting
 from kgcf.prediction.calibration.fitting import Method
+from kgcf.screen import inert
 
 FORMAT = 1  # of the JSON
 Asked = Literal["tail", "head"]
@@ -41,6 +42,12 @@ class Explanation:
     def triple(self) -> str:
         """The triple as people read it."""
         return f"{self.head.shown} —{self.relation.shown}→ {self.tail.shown}"
+
+    def __str__(self) -> str:
+        """The whole explanation in sentences: `print(run.explain(…))`."""
+        from kgcf.explanation.words import sentences  # which imports this module
+
+        return "\n".join(map(inert, sentences(self)))
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for programs."""

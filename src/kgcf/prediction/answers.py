@@ -1,18 +1,27 @@
 """`predict`: the most likely tails, heads or relations of a question, with what is known about each."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kgcf.data.hiding import hide_triples
-from kgcf.errors import SettingsError
+from kgcf.data.vocabulary import name_and_label
+from kgcf.errors import MissingExtraError, SettingsError
 from kgcf.prediction.calibration.fitting import Method
 from kgcf.prediction.calibration.sampling import best_first
 from kgcf.prediction.observed_graph import ObservedGraph
+from kgcf.tables import html_table, text_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 UNKNOWN = "?"
+_SHOWN = 20  # answers in a repr
+_TITLES = ("rank", "head", "relation", "tail", "probability", "logit", "note")
+_PLACES = (">", "<", "<", "<", ">", ">", "<")
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,61 @@ class Answer:
     head_seen: bool  # whether train has any triple (head, relation, ·)
     tail_seen: bool  # whether train has any triple (·, relation, tail)
 
+    @property
+    def note(self) -> str:
+        """What to keep in mind about it: known already, no path, an entity unseen on its side of the relation."""
+        notes = {
+            "known": self.known,
+            "no path": not self.reached,
+            "head unseen": not self.head_seen,
+            "tail unseen": not self.tail_seen,
+        }
+        return ", ".join(note for note, holds in notes.items() if holds)
+
+
+class Answers(list[Answer]):
+    """A list of answers, best first, that shows itself as a table; `to_pandas()` makes a frame of it."""
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """A row per answer, a column per field; `pd.DataFrame(answers)` gives the same where there are answers."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingExtraError("to_pandas()", "pandas") from error
+        return pd.DataFrame(map(asdict, self), columns=[field.name for field in fields(Answer)])
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> Answer: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> "Answers": ...
+
+    def __getitem__(self, place: SupportsIndex | slice) -> "Answer | Answers":
+        return Answers(super().__getitem__(place)) if isinstance(place, slice) else super().__getitem__(place)
+
+    def __repr__(self) -> str:
+        return f"{text_table(_TITLES, self._rows(), _PLACES)}{self._more()}" if self else "no answers"
+
+    def _repr_html_(self) -> str:
+        return html_table(_TITLES, self._rows(), _PLACES) + self._more() if self else "no answers"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                str(answer.rank),
+                name_and_label(answer.head_name, answer.head),
+                name_and_label(answer.relation_name, answer.relation),
+                name_and_label(answer.tail_name, answer.tail),
+                f"{answer.probability:.4f}",
+                f"{answer.logit:.3f}",
+                answer.note,
+            )
+            for answer in self[:_SHOWN]
+        ]
+
+    def _more(self) -> str:
+        return f"\n… and {len(self) - _SHOWN:,} more" if len(self) > _SHOWN else ""
+
 
 @dataclass(frozen=True, eq=False)
 class Found:
@@ -47,13 +111,13 @@ class Found:
     reached: NDArray[np.bool_]  # [A]
 
 
-def name_answers(observed: ObservedGraph, found: Found) -> list[Answer]:
+def name_answers(observed: ObservedGraph, found: Found) -> Answers:
     """Answers with probability, labels and names."""
     entities, relations = observed.entities, observed.relations
     calibration = observed.calibration
     probabilities = calibration.probabilities(found.logits, found.reached)
     head_seen, tail_seen = observed.half_links(*found.triples.T)
-    return [
+    return Answers(
         Answer(
             head=entities.label(h),
             relation=relations.label(r),
@@ -72,7 +136,7 @@ def name_answers(observed: ObservedGraph, found: Found) -> list[Answer]:
             tail_seen=bool(tail_seen[i]),
         )
         for i, (h, r, t) in enumerate(found.triples.tolist())
-    ]
+    )
 
 
 @dataclass(frozen=True)
@@ -102,7 +166,7 @@ def predict(
     top: int = 10,
     show_known: bool = False,
     allowed: Sequence[str] | None = None,
-) -> list[Answer]:
+) -> Answers:
     """The `top` best answers; known ones are left out unless shown, others only if `allowed`."""
     return name_answers(observed, find_answers(observed, question, top, show_known, allowed))
 
@@ -142,15 +206,24 @@ def find_answers(
     )
 
 
-def score_triples(observed: ObservedGraph, triples: NDArray[np.int64]) -> NDArray[np.float64]:
-    """[Q] logits of triples as tail questions; a triple that is in the graph is hidden from its own question."""
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """What the model says about given triples; Q of them."""
+
+    logits: NDArray[np.float64]  # [Q]
+    reached: NDArray[np.bool_]  # [Q] whether any path leads from head to tail
+
+
+def score_triples(observed: ObservedGraph, triples: NDArray[np.int64]) -> Scored:
+    """Score triples as tail questions; a triple that is in the graph is hidden from its own question."""
     heads, relations, tails = triples.T
-    found = np.empty(len(triples))
+    logits, reached = np.empty(len(triples)), np.empty(len(triples), dtype=bool)
     for first in range(0, len(triples), 64):
         part = slice(first, first + 64)
         hidden = hide_triples(observed.graph, heads[part], relations[part], tails[part])
-        found[part] = observed.logits(heads[part], relations[part], tails[part][:, None], hidden)[0][:, 0]
-    return found
+        found = observed.logits(heads[part], relations[part], tails[part][:, None], hidden)
+        logits[part], reached[part] = found[0][:, 0], found[1][:, 0]
+    return Scored(logits, reached)
 
 
 def _find_relations(observed: ObservedGraph, question: Question, top: int, show_known: bool) -> Found:

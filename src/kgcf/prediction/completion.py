@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.errors import SettingsError
-from kgcf.prediction.answers import Answer, Found, name_answers
+from kgcf.prediction.answers import Answers, Found, name_answers
 from kgcf.prediction.calibration.completed_links import GIVEN, CompletionCalibration, Scope, uncalibrated
 from kgcf.prediction.calibration.fitting import UNCALIBRATED
 from kgcf.prediction.observed_graph import ObservedGraph
@@ -111,7 +111,7 @@ def complete(
     min_probability: float = 0.0,
     advance: Advance = silent,
     calibration: CompletionCalibration | None = None,
-) -> list[Answer]:
+) -> Answers:
     """The `top` most likely triples that the observed graph does not have, with names.
 
     Without a calibration the probability is the sigmoid of the logit.
@@ -121,10 +121,10 @@ def complete(
     everyone = np.ones(len(links.logits), dtype=bool)
     found = Found(links.triples, np.arange(1, len(everyone) + 1), links.logits, ~everyone, everyone)
     given = UNCALIBRATED.given if said.curve is None else GIVEN
-    return [
+    return Answers(
         replace(answer, probability=probability, probability_from=said.method, probability_given=given)
         for answer, probability in zip(name_answers(observed, found), links.probabilities.tolist(), strict=True)
-    ]
+    )
 
 
 def rank_links(

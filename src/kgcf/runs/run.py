@@ -1,24 +1,19 @@
 """`Run`: a trained model with its data; evaluates, predicts, completes, scores, explains."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from kgcf.config import Settings
 from kgcf.data.dataset import Dataset, Split
-from kgcf.data.encoding import encode
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import Remove
-from kgcf.data.parsing import TripleTable
-from kgcf.data.reader import read_table, table_from
 from kgcf.data.vocabulary import Vocabulary
-from kgcf.errors import DataError, SettingsError, StorageError
+from kgcf.errors import SettingsError
 from kgcf.evaluation.results import Evaluation, evaluate
 from kgcf.explanation.entity_space import find_space
 from kgcf.explanation.explainer import Explainer
@@ -27,7 +22,7 @@ from kgcf.explanation.importance import Attribution
 from kgcf.explanation.paths import Layers, Weighting
 from kgcf.machine.devices import CPU, find_device
 from kgcf.model.kgcf import KGCF
-from kgcf.prediction.answers import Answer, Question, predict, score_triples
+from kgcf.prediction.answers import Answers, predict, score_triples
 from kgcf.prediction.calibration.calibrate import LIMIT, Request, calibrate_completion, calibrate_run
 from kgcf.prediction.calibration.completed_links import CompletionCalibration
 from kgcf.prediction.calibration.fitting import UNCALIBRATED
@@ -35,12 +30,17 @@ from kgcf.prediction.calibration.record import CalibrationRecord, open_record
 from kgcf.prediction.completion import complete, plan_completion
 from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import Advance, silent
+from kgcf.runs.arguments import as_names, as_question, as_triples, check_choice, check_count, check_share, check_split
 from kgcf.runs.folder import RunFolder
+from kgcf.runs.other_graphs import align_dataset, read_graph
+from kgcf.runs.protocol import describe_run
 from kgcf.runs.stages import treatment_to_answer
-from kgcf.storage import check_writable, map_arrays, save_arrays, write_json
+from kgcf.runs.weights import read_model, write_model
+from kgcf.screen import inert
+from kgcf.storage import check_writable, write_json
+from kgcf.tables import html_table
 
 Observed = Literal["all", "train"]
-MODEL = "model.safetensors"
 
 
 class Run:
@@ -59,23 +59,40 @@ class Run:
         place = find_device(device)
         folder = RunFolder(Path(path))
         folder.check()
-        if not folder.sealed(MODEL):
-            raise StorageError(f"{path} has no trained model yet. Finish its training with: kgcf resume {path}")
         settings, data = folder.settings(), folder.dataset()
-        model = new_model(settings, len(data.relations))
-        arrays = map_arrays(folder.file(MODEL))
-        with torch.no_grad():
-            for name, parameter in model.named_parameters():
-                parameter.copy_(torch.from_numpy(np.array(arrays[name])))
+        model = read_model(folder, settings, len(data.relations))
         run = cls(folder, model.to(place), data, settings)
         run.calibration = open_record(folder.path, model)
         return run
 
     def save_model(self) -> None:
         """Write the weights and seal the folder: from then on the run is finished."""
-        weights = {name: parameter.detach().cpu().numpy() for name, parameter in self.model.named_parameters()}
-        save_arrays(self.folder.file(MODEL), weights)
-        self.folder.seal()
+        write_model(self.folder, self.model)
+
+    def __repr__(self) -> str:
+        return "\n".join(["Run", *(f"  {name}: {inert(value)}" for name, value in self._facts().items())])
+
+    def _repr_html_(self) -> str:
+        return html_table(("Run", ""), list(self._facts().items()), ("<", "<"))
+
+    def _facts(self) -> dict[str, str]:
+        """What a short look at the run should tell."""
+        facts = self.folder.facts() if self.folder.file("run.json").is_file() else {}
+        history = facts.get("history")
+        method = "sigmoid of the logit"
+        if self.calibration is not None:
+            method = f"{self.calibration.calibration.method}, fitted to validation"
+        found = {
+            "folder": str(self.folder.path),
+            "data": self.data.summary,
+            "model": f"{self.settings.encoder.layers} layers, seed {self.settings.training.seed}",
+        }
+        if "preset" in facts:
+            found["model"] = f"{facts['preset']}, {found['model']}"
+        if isinstance(history, dict) and len(self.data.valid):
+            best = f"{history['best_validation_mrr']:.4f} after epoch {history['best_epoch']}"
+            found["validation MRR"] = best
+        return found | {"probabilities": method}
 
     def evaluate(
         self,
@@ -91,20 +108,23 @@ class Run:
 
         To `save` (the whole test split of the run's own data) is to write results.json and report the calibration.
         """
+        check_split(split)
+        if limit is not None:
+            check_count("limit", limit)
         if save and (data is not None or split != "test" or limit is not None):
             only = "Only the whole test split of the run's own data is saved as its results; nothing was ranked. "
             raise SettingsError(only + "Leave out save=True and write result.to_json() to a file of your own.")
         if save:
             check_writable(self.folder.file("results.json"))
-        asked = self._aligned(data) if data is not None else self.data
+        asked = self.data if data is None else align_dataset(data, self.data)
         task: Split = getattr(asked, split)
         observed = self.bind(task.observed, task.entities)
-        model = f"kgcf ({self.folder.facts()['preset']})"
-        memory = observed.memory
+        how = describe_run(self.folder, self.data, self.settings, str(self.model.device))
+        name, memory = f"kgcf ({how['preset']})", observed.memory
         result = evaluate(
-            observed.scorer, asked, split, model=model, limit=limit, seed=seed, memory=memory, advance=advance
+            observed.scorer, asked, split, model=name, limit=limit, seed=seed, memory=memory, advance=advance
         )
-        result.protocol.update(self._protocol())
+        result.protocol.update(how)
         if save:
             write_json(self.folder.file("results.json"), result.to_json())
             self.calibrate()
@@ -138,17 +158,18 @@ class Run:
         *,
         top: int = 10,
         show_known: bool = False,
-        candidates: Sequence[str] | None = None,
+        candidates: str | Iterable[str] | None = None,
         graph: Any = None,  # noqa: ANN401
         observed: Observed = "all",
-    ) -> list[Answer]:
+    ) -> Answers:
         """The best answers to a question with one part left out; `graph` may have entities never seen in training."""
-        question = Question(head, relation, tail)
-        return predict(self.observe(graph, observed), question, top, show_known, candidates)
+        question = as_question(head, relation, tail)
+        check_count("top", top)
+        return predict(self.observe(graph, observed), question, top, show_known, as_names(candidates))
 
     def complete(
         self,
-        relations: Sequence[str] | None = None,
+        relations: str | Iterable[str] | None = None,
         *,
         top: int = 1000,
         every_entity: bool = False,
@@ -156,26 +177,27 @@ class Run:
         graph: Any = None,  # noqa: ANN401
         observed: Observed = "all",
         advance: Advance = silent,
-    ) -> list[Answer]:
-        """The most likely missing triples, by the calibrated probability of a completed link."""
+    ) -> Answers:
+        """The most likely missing triples of one relation, of several or of all, by their calibrated probability."""
+        check_count("top", top)
+        check_share("min_probability", min_probability)
         bound = self.observe(graph, observed)
-        task, said = plan_completion(bound, relations, every_entity), self.completion_calibration(every_entity)
+        task = plan_completion(bound, as_names(relations), every_entity)
+        said = self.completion_calibration(every_entity)
         return complete(bound, task, top, min_probability, advance, said)
 
     def score(
         self,
-        triples: Sequence[tuple[str, str, str]],
+        triples: Iterable[Sequence[str]],
         *,
+        probabilities: bool = False,
         graph: Any = None,  # noqa: ANN401
         observed: Observed = "all",
     ) -> NDArray[np.float64]:
-        """Logits of triples; one that is in the graph is hidden from its own question."""
+        """Logits of triples, or their probabilities; one that is in the graph is hidden from its own question."""
         bound = self.observe(graph, observed)
-        rows = [
-            (bound.entities.id(h, "entity"), bound.relations.id(r, "relation"), bound.entities.id(t, "entity"))
-            for h, r, t in triples
-        ]
-        return score_triples(bound, np.array(rows, dtype=np.int64).reshape(-1, 3))
+        found = score_triples(bound, as_triples(bound, triples))
+        return bound.calibration.probabilities(found.logits, found.reached) if probabilities else found.logits
 
     def explain(
         self,
@@ -193,6 +215,11 @@ class Run:
         observed: Observed = "all",
     ) -> Explanation:
         """Why a triple is predicted, or is not: its `top` paths, counterfactual evidence and the deletion check."""
+        check_count("top", top)
+        check_choice("asked", asked, Asked)
+        check_choice("weighting", weighting, Weighting)
+        check_choice("layers", layers, Layers)
+        check_choice("attribution", attribution, Attribution)
         explainer = self.explainer(graph, observed)
         return explainer.explain(
             head,
@@ -216,8 +243,9 @@ class Run:
 
     def observe(self, graph: Any = None, observed: Observed = "all") -> ObservedGraph:  # noqa: ANN401
         """The model on everything the user gave, on train alone, or on another graph with the same relations."""
+        check_choice("observed", observed, Observed)
         if graph is not None:
-            return self._observe_new(graph)
+            return self.bind(*read_graph(graph, self.data))
         task = self.data.test
         seen = task.observed if observed == "train" else task.known
         return self.bind(seen, task.entities, task.observed)
@@ -239,63 +267,3 @@ class Run:
 
     def _bind_task(self, task: Split) -> ObservedGraph:
         return self.bind(task.observed, task.entities)
-
-    def _observe_new(self, source: Any) -> ObservedGraph:  # noqa: ANN401
-        if isinstance(source, TripleTable):
-            table = source
-        else:
-            table = read_table(Path(source)) if isinstance(source, str | Path) else table_from(source, "graph")
-        entities, triples = self._encoded(table, str(source) if isinstance(source, str | Path) else "the graph")
-        weights = table.weights
-        return self.bind(KnowledgeGraph.build(triples, len(entities), len(self.data.relations), weights), entities)
-
-    def _encoded(self, table: TripleTable, where: str) -> tuple[Vocabulary, NDArray[np.int32]]:
-        """Number a graph's entities afresh and its relations as the model knows them, by label or by name."""
-        encoded = encode([table])
-        known = [self.data.relations.id(encoded.relations.label(i), "relation") for i in range(len(encoded.relations))]
-        if not known:
-            raise DataError(f"{where} has no triples.")
-        triples = encoded.triples[0].copy()
-        triples[:, 1] = np.array(known, dtype=np.int32)[triples[:, 1]]
-        return encoded.entities.with_names(self.data.entities.names), triples
-
-    def _aligned(self, data: Dataset) -> Dataset:
-        """Another dataset with its relations numbered as the model knows them."""
-        known = np.array(self.data.relations.ids(data.relations.labels(), "relation"), dtype=np.int32)
-        count = len(self.data.relations)
-
-        def graph(old: KnowledgeGraph) -> KnowledgeGraph:
-            return KnowledgeGraph.build(_renumbered(old.triples, known), old.entity_count, count, old.weights)
-
-        def split(old: Split) -> Split:
-            return replace(
-                old, observed=graph(old.observed), queries=_renumbered(old.queries, known), known=graph(old.known)
-            )
-
-        return replace(
-            data, relations=self.data.relations, train=split(data.train), valid=split(data.valid), test=split(data.test)
-        )
-
-    def _protocol(self) -> dict[str, object]:
-        facts = self.folder.facts()
-        training = self.settings.training
-        history = facts.get("history", {})
-        return {
-            "preset": facts["preset"],
-            "device": str(self.model.device),
-            "training_seed": training.seed,
-            "epochs": training.epochs,
-            "training": history,
-        }
-
-
-def new_model(settings: Settings, relation_count: int) -> KGCF:
-    """A model with the initial weights of the run's seed."""
-    generator = torch.Generator().manual_seed(settings.training.seed)
-    return KGCF(settings.encoder, settings.decoder, relation_count, generator)
-
-
-def _renumbered(triples: NDArray[np.int32], known: NDArray[np.int32]) -> NDArray[np.int32]:
-    result = triples.copy()
-    result[:, 1] = known[triples[:, 1]]
-    return result

@@ -9,6 +9,7 @@ MethodName = Literal["core_number", "core_component", "collapsed_core", "louvain
 
 # Which method each option belongs to; the others refuse a value that they would ignore.
 _OWNERS: dict[str, str] = {"k": "core_component", "resolution": "louvain", "seed": "louvain", "path": "file"}
+SEEDED = (_OWNERS["seed"],)  # the methods that draw anything at random
 
 
 class TreatmentSettings(BaseModel):

@@ -11,6 +11,11 @@ from kgcf.training.loop import Listener
 from kgcf.training.step import TERMS
 
 
+def somebody_looks() -> bool:
+    """Whether standard error is a terminal, or this is a notebook."""
+    return Screen(stderr=True).is_terminal
+
+
 class Told(Listener):
     """Prints warnings and nothing else."""
 

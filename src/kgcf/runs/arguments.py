@@ -1,0 +1,72 @@
+"""What may be asked of a run: a mistake is answered with the choices, in Python's words."""
+
+from collections.abc import Iterable, Sequence
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgcf.errors import SettingsError, closest, unknown_name
+from kgcf.prediction.answers import UNKNOWN, Question
+from kgcf.prediction.observed_graph import ObservedGraph
+
+SPLITS = ("valid", "test")
+
+
+def check_split(split: str) -> None:
+    """Refuse a split that has no questions to rank."""
+    if split not in SPLITS:
+        raise unknown_name("split", str(split), SPLITS)
+
+
+def check_choice(argument: str, value: object, choices: object) -> None:
+    """Refuse a value that is none of a `Literal`'s choices; the nearest one is suggested."""
+    known: tuple[str, ...] = get_args(choices)
+    if value in known:
+        return
+    near = closest(str(value), known)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise SettingsError(f"{argument} cannot be {value!r}.{hint} Choices: {', '.join(map(repr, known))}.")
+
+
+def check_count(argument: str, value: object) -> None:
+    """Refuse a number of things to show or to draw that is no positive integer."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise SettingsError(f"{argument} cannot be {value!r}: give a whole number of at least 1.")
+
+
+def check_share(argument: str, value: float) -> None:
+    """Refuse what is no probability."""
+    if not 0 <= value <= 1:
+        raise SettingsError(f"{argument} cannot be {value!r}: give a number from 0 to 1.")
+
+
+def as_question(head: str | None, relation: str | None, tail: str | None) -> Question:
+    """A question with one part left out: None or '?'."""
+    parts = [None if part == UNKNOWN else part for part in (head, relation, tail)]
+    if parts.count(None) != 1:
+        raise SettingsError(
+            "Give two of head, relation and tail; the third is predicted: predict('Portugal', 'speaks'), "
+            "predict(relation='speaks', tail='Portuguese'), predict('Portugal', tail='Spain')."
+        )
+    return Question(*parts)
+
+
+def as_names(names: str | Iterable[str] | None) -> list[str] | None:
+    """Several names; a plain string is one."""
+    if names is None:
+        return None
+    return [names] if isinstance(names, str) else list(names)
+
+
+def as_triples(bound: ObservedGraph, triples: Iterable[Sequence[str]]) -> NDArray[np.int64]:
+    """[Q, 3] the ids of triples of names or labels."""
+    rows = [list(row) if not isinstance(row, str) else [row] for row in triples]
+    wrong = next((row for row in rows if len(row) != 3), None)
+    if wrong is not None:
+        raise SettingsError(
+            f"score takes a list of triples, such as [('Portugal', 'speaks', 'Portuguese')]; {wrong!r} is none."
+        )
+    entities, relations = bound.entities, bound.relations
+    found = [(entities.id(h, "entity"), relations.id(r, "relation"), entities.id(t, "entity")) for h, r, t in rows]
+    return np.array(found, dtype=np.int64).reshape(-1, 3)

@@ -1,0 +1,27 @@
+"""What a result says about the run that it was measured on: every setting, the seeds, and how long it was trained."""
+
+from kgcf.config import Settings, seeds_of
+from kgcf.data.dataset import Dataset
+from kgcf.runs.folder import RunFolder
+
+_TRAINED = ("queries", "unreached", "impossible")  # of an epoch: contributed, and left out for two reasons
+_SECONDS = ("seconds", "validation_seconds")
+
+
+def describe_run(folder: RunFolder, data: Dataset, settings: Settings, device: str) -> dict[str, object]:
+    """The part of a protocol that tells how the model was made; `training` has the commit and machine that made it."""
+    facts, epochs = folder.facts(), folder.history()
+    asked = sum(epoch.get(name, 0.0) for epoch in epochs for name in _TRAINED)
+    return {
+        "preset": facts["preset"],
+        "device": device,
+        "settings": settings.model_dump(mode="json"),
+        "seeds": seeds_of(settings),
+        "training_seed": settings.training.seed,
+        "epochs": settings.training.epochs,
+        "queries_trained": int(sum(epoch.get("queries", 0.0) for epoch in epochs)),
+        "queries_asked": int(asked),
+        "passes": round(asked / max(len(data.graph), 1), 3),
+        "training_seconds": round(sum(epoch.get(name, 0.0) for epoch in epochs for name in _SECONDS), 3),
+        "training": facts.get("history", {}),
+    }
