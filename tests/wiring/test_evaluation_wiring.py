@@ -113,5 +113,12 @@ def test_other_data_with_relations_in_another_order(town: Town, tmp_path: Path) 
     other = kgcf.read(tmp_path)
     assert other.relations.labels() != town.run.data.relations.labels()
     for split in ("train", "valid", "test"):
-        assert town.run.evaluate(split, data=other)["mrr"] == pytest.approx(town.run.evaluate(split)["mrr"], rel=1e-6)
+        mine, theirs = town.run.evaluate(split), town.run.evaluate(split, data=other)
+        assert theirs["mrr"] == pytest.approx(mine["mrr"], rel=1e-6)
+        assert set(theirs.per_relation) == set(mine.per_relation)
+        for relation, sides in mine.per_relation.items():
+            wanted = sides["both"]["inverse_harmonic_mean_rank"]
+            assert theirs.per_relation[relation]["both"]["inverse_harmonic_mean_rank"] == pytest.approx(
+                wanted, rel=1e-6
+            )
     assert RawFiles(tmp_path).all == raw.all
