@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,10 +102,9 @@ def estimate_all(world: World) -> None:
 
 
 def complete_one(world: World) -> None:
-    """`complete` of the relation whose number of triples is nearest to so many."""
-    counts = np.bincount(world.graph.triples[:, 1], minlength=world.graph.relation_count)
-    relation = int(np.abs(counts - world.questions).argmin())
-    complete(world.observed, plan_completion(world.observed, [str(relation)], False), top=100)
+    """`complete` of so many questions of one relation."""
+    task = plan_completion(world.observed, ["0"], False)
+    complete(world.observed, replace(task, heads=(task.heads[0][: world.questions],)), top=100)
 
 
 def explain(world: World) -> None:

@@ -31,8 +31,10 @@ from scripts.mutations import mutations  # noqa: E402
 # What is mutated, and the tests that should notice, likely ones first. Files below src/kgcf and below tests.
 EVALUATION, PREDICTION = "wiring/test_evaluation_wiring.py", "wiring/test_prediction_wiring.py"
 TRAINING, STAGES, LOOP = (f"wiring/test_{name}_wiring.py" for name in ("training", "stages", "loop"))
-WHOLE = (EVALUATION, STAGES, TRAINING, "test_runs.py")
+FOLDER, UNSEEN = "runs/test_folder.py", "prediction/test_nothing_of_test.py"
+WHOLE = (EVALUATION, STAGES, TRAINING, FOLDER)
 ANSWERS = (PREDICTION, "prediction", EVALUATION)
+LINKS = ("prediction/test_proposals.py", "prediction/test_completion.py", UNSEEN, PREDICTION)
 REASONS = (
     "explanation/test_explainer.py",
     "explanation/test_case.py",
@@ -41,22 +43,31 @@ REASONS = (
 )
 TARGETS: dict[str, tuple[str, tuple[str, ...]]] = {
     "pipeline": ("pipeline.py", WHOLE),
-    "stages": ("stages.py", WHOLE),
-    "validation": ("validation.py", ("wiring/test_validation_wiring.py", *WHOLE)),
-    "run": (
-        "run.py",
-        (EVALUATION, PREDICTION, STAGES, *REASONS[2:3], "test_runs.py", "prediction/test_probabilities.py"),
+    "runs.stages": ("runs/stages.py", WHOLE),
+    "runs.validation": ("runs/validation.py", ("wiring/test_validation_wiring.py", UNSEEN, *WHOLE)),
+    "runs.run": (
+        "runs/run.py",
+        (EVALUATION, PREDICTION, STAGES, *REASONS[2:3], FOLDER, "prediction/test_probabilities.py"),
     ),
-    "runs": ("runs.py", ("test_runs.py", STAGES, EVALUATION)),
-    "calibrating": ("calibrating.py", ("prediction/test_probabilities.py", STAGES, EVALUATION)),
+    "runs.folder": ("runs/folder.py", (FOLDER, STAGES, EVALUATION, "test_stops.py")),
+    "runs.settling": ("runs/settling.py", ("training/test_depth.py", FOLDER)),
+    "calibration.calibrate": (
+        "prediction/calibration/calibrate.py",
+        ("prediction/test_probabilities.py", UNSEEN, STAGES, EVALUATION),
+    ),
+    "calibration.record": ("prediction/calibration/record.py", ("prediction/test_probabilities.py", STAGES)),
+    "calibration.sampling": (
+        "prediction/calibration/sampling.py",
+        ("prediction/calibration/test_sampling.py", UNSEEN, *ANSWERS),
+    ),
     "prediction.answers": ("prediction/answers.py", ANSWERS),
-    "prediction.best": ("prediction/best.py", ("prediction/test_best.py", *ANSWERS)),
-    "prediction.completion": ("prediction/completion.py", ANSWERS),
-    "prediction.observed": ("prediction/observed.py", ANSWERS),
+    "prediction.completion": ("prediction/completion.py", LINKS),
+    "prediction.proposals": ("prediction/proposals.py", LINKS),
+    "prediction.observed_graph": ("prediction/observed_graph.py", ANSWERS),
     "prediction.outputs": ("prediction/outputs.py", ("prediction",)),
     "explanation.explainer": ("explanation/explainer.py", REASONS),
     "explanation.case": ("explanation/case.py", REASONS),
-    "training.loop": ("training/loop.py", (LOOP, "training/test_loop.py", TRAINING)),
+    "training.loop": ("training/loop.py", (LOOP, "training/test_loop.py", TRAINING, "training/test_depth.py")),
 }
 RESULTS = ROOT / "runs" / "mutants.jsonl"
 EQUIVALENT = Path(__file__).with_name("mutate_equivalent.toml")

@@ -125,6 +125,13 @@ def test_questions_are_drawn_with_and_without_a_missing_answer(case: Case) -> No
     assert drawn.weights[missing].sum() == pytest.approx(sum(q in asked for q in pairs))  # each half for its own
 
 
+def test_links_of_drawn_questions_stand_for_those_of_all(case: Case) -> None:
+    every, drawn = (collect_proposals(case.observed, case.valid, "seen", limit) for limit in (None, 60))  # type: ignore[arg-type]
+    assert len(drawn) < len(every) / 3
+    assert drawn.weights.sum() == pytest.approx(every.weights.sum(), rel=0.03)
+    assert drawn.rate == pytest.approx(every.rate, rel=0.4)
+
+
 def test_shares_are_bounded_and_hear_the_rare() -> None:
     counts = np.array([0, 1, 100, 10_000])
     found = shares(counts, 120)

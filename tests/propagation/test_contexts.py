@@ -85,3 +85,15 @@ def test_rows_are_grouped_exactly_however_many_there_are() -> None:
     assert len(contexts) == len(np.unique(shares, axis=0)) < 1000
     table = contexts.project(torch.eye(6, dtype=torch.float64)).numpy()
     np.testing.assert_array_equal(table[contexts.rows], shares)
+
+
+def test_rows_with_the_same_relations_and_other_shares_stay_apart() -> None:
+    """400 entities with 1, 2, … edges of one relation and one of another: many meet in the table of groups."""
+    owners, tails = np.tril_indices(400)
+    many = np.stack([owners, np.zeros_like(owners), 400 + tails], axis=1)
+    one = np.stack([np.arange(400), np.ones(400, np.int64), np.full(400, 800)], axis=1)
+    contexts = all_contexts(KnowledgeGraph.build(np.concatenate([many, one]), 801, 2))
+    assert len(contexts) == 400 + 2  # the tails of one relation look alike
+    shares = contexts.project(torch.eye(4, dtype=torch.float64))[contexts.rows[:400], 0]
+    degrees = np.arange(1, 401)
+    np.testing.assert_allclose(shares, degrees / (degrees + 1), rtol=1e-15)

@@ -17,6 +17,8 @@ from kgcf.training.loop import Listener, Trainer
 from kgcf.training.settings import TrainingSettings
 from tests.training.tiny import dataset, model, step_context
 
+# An interrupt between the opening of a file and the block that closes it leaves the closing to the interpreter.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 TRACED = {"loop.py", "checkpoint.py", "interrupts.py", "storage.py"}
 SETTINGS = TrainingSettings(epochs=2, batch_size=64, threads=1, learning_rate=0.02, checkpoint_seconds=0)
 DATA = dataset()

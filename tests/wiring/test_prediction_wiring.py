@@ -4,15 +4,21 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from kgcf.prediction.completion import estimate_seconds, plan_completion
 from tests.wiring.conftest import Town
-from tests.wiring.raw import CLOSE, Oracle, Triple
+from tests.wiring.raw import CLOSE, Opinion, Oracle, Triple
 
 
 def unknown_to_train(town: Town) -> list[Triple]:
     """Truths that only valid and test have, about entities that train knows."""
     seen = {end for h, _, t in town.raw.train for end in (h, t)}
     return [(h, r, t) for h, r, t in [*town.raw.valid, *town.raw.test] if h in seen and t in seen]
+
+
+def near(one: Opinion, two: Opinion) -> bool:
+    return one[0] == two[0] and abs(one[1] - two[1]) <= CLOSE
 
 
 @pytest.mark.parametrize("observed", ["all", "train"])
@@ -36,6 +42,10 @@ def test_predictions_see_what_was_asked_to_be_observed(town: Town, observed: str
             reached, logit = opinions[other]
             assert answer.reached == reached
             assert answer.logit == pytest.approx(logit, abs=CLOSE)
+            known = {a.tail if asked == "tail" else a.head for a in answers if a.known}
+            rivals = [opinion for name, opinion in opinions.items() if name != other and name not in known]
+            better = sum(rival > (reached, logit + CLOSE) for rival in rivals)
+            assert better <= answer.rank - 1 <= better + sum(near(rival, (reached, logit)) for rival in rivals)
         places = [(not answer.reached, -answer.logit) for answer in answers]
         assert all(first <= (second[0], second[1] + CLOSE) for first, second in pairwise(places))
 
@@ -135,6 +145,24 @@ def test_completion_asks_all_relations_and_reports_progress(town: Town) -> None:
 def test_a_thousand_triples_are_proposed_unless_told_otherwise(town: Town) -> None:
     assert len(town.run.complete(every_entity=True, top=1001)) == 1001
     assert len(town.run.complete(every_entity=True)) == 1000
+
+
+def test_the_cost_is_estimated_on_questions_of_the_task(town: Town) -> None:
+    observed = town.run.observe()
+    asked: list[tuple[int, int]] = []
+
+    class Noting:
+        def score_tails(self, heads: NDArray[np.int64], relations: NDArray[np.int64]) -> None:
+            asked.extend(zip(heads.tolist(), relations.tolist(), strict=True))
+
+    observed.__dict__["scorer"] = Noting()
+    task = plan_completion(observed, ["friend", "parent"], False)
+    assert estimate_seconds(observed, task) > 0
+    entities, relations = observed.entities, observed.relations
+    questions = {(entities.id(h), relations.id(r)) for h, r, _ in town.raw.all if r != "grandparent"}
+    assert set(asked) <= questions
+    assert len({relation for _, relation in asked}) == 2
+    assert task.question_count == len(questions)
 
 
 def test_a_new_graph_is_all_that_is_seen(town: Town) -> None:

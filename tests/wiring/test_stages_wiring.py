@@ -3,15 +3,23 @@
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
+import torch
 
 import kgcf
+from kgcf.config import configure
+from kgcf.data.dataset import transductive
+from kgcf.data.splitting import SplitSettings
+from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import StorageError
 from kgcf.pipeline import Surroundings
 from kgcf.prediction.calibration.sampling import collect_best
 from kgcf.runs.run import Run
+from kgcf.runs.settling import settle
 from kgcf.storage import map_arrays
 from kgcf.training.loop import Listener
+from tests.training.tiny import dataset
 from tests.wiring.conftest import CHANGES, Town
 from tests.wiring.raw import reciprocal_ranks
 
@@ -99,6 +107,31 @@ def test_removal_left_to_the_data_is_settled_by_validation(town: Town, tmp_path:
     assert other.settings.training.threads == 1  # so small a graph is not worth a second
 
 
+def test_threads_are_left_alone_where_they_do_not_pay(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = configure("default", changes=[change for change in QUICK if "threads" not in change])
+    torch.set_num_threads(2)
+    assert settle(settings, town.run.data).training.threads == 1
+    monkeypatch.setattr("kgcf.pipeline.SLOTS_WORTH_THREADS", 1)
+    assert settle(settings, town.run.data).training.threads == 2
+
+
+def test_labels_of_a_file_are_those_that_training_uses(town: Town, tmp_path: Path) -> None:
+    """Every second entity is red under `parent`; nobody has a label under other relations."""
+    red = set(town.raw.entities[::2])
+    (tmp_path / "labels.tsv").write_text("".join(f"{name}\tparent\tred\n" for name in sorted(red)))
+    changes = (*QUICK, "treatment.method=file", f"treatment.path={tmp_path / 'labels.tsv'}")
+    run = kgcf.fit(town.raw.folder, tmp_path / "run", changes=changes)
+    rows = pq.read_table(run.folder.file("counterfactuals.parquet")).to_pylist()
+    assert len(rows) == len(town.raw.train)
+    for row in rows:
+        ends = {row["head_label"], row["tail_label"]}
+        assert row["factual_treatment"] == (row["relation_label"] == "parent" and ends <= red)
+    assert 0 < sum(row["factual_treatment"] for row in rows) < len(rows)
+    evidence = run.explain(*town.raw.train[0]).counterfactual
+    assert evidence is not None
+    assert evidence.factual_treatment == (town.raw.train[0][1] == "parent" and {*town.raw.train[0][::2]} <= red)
+
+
 def test_an_opened_run_is_the_run(town: Town) -> None:
     opened = kgcf.open(town.run.folder.path)
     for name in ("train", "valid", "test"):
@@ -112,17 +145,34 @@ def test_an_opened_run_is_the_run(town: Town) -> None:
     assert opened.evaluate()["mrr"] == pytest.approx(wanted, rel=1e-9)
 
 
-def test_weights_come_back(tmp_path: Path) -> None:
-    rows = ["a\tr\tb\t0.5", "b\tr\tc\t2.0", "c\ts\ta\t1.5", "a\ts\tc\t0.25", "b\ts\ta\t3.0", "c\tr\tb\t1.0"] * 4
-    folder = tmp_path / "data"
-    folder.mkdir()
-    (folder / "train.tsv").write_text("head\trelation\ttail\tweight\n" + "\n".join(rows) + "\n")
-    data = kgcf.read(folder / "train.tsv")
-    run = kgcf.fit(data, tmp_path / "run", preset="nbfnet", changes=QUICK)
-    opened = kgcf.open(tmp_path / "run")
-    assert run.data.graph.weights is not None
-    assert opened.data.graph.weights is not None
-    assert opened.data.graph.weights.tolist() == run.data.graph.weights.tolist()
+def test_weights_come_back_and_are_observed(tmp_path: Path) -> None:
+    """Everything that is observed here is train, so that it makes no difference which of the two is asked for."""
+    rows = [("a", "r", "b"), ("b", "r", "c"), ("c", "s", "a"), ("a", "s", "c"), ("b", "s", "a"), ("c", "r", "b")]
+    scores = []
+    for name, weights in (("light", (0.5, 2.0, 1.5, 0.25, 3.0, 1.0)), ("plain", (1.0,) * 6)):
+        lines = [f"{h}\t{r}\t{t}\t{weight}\n" for (h, r, t), weight in zip(rows, weights, strict=True)]
+        (tmp_path / f"{name}.tsv").write_text("head\trelation\ttail\tweight\n" + "".join(lines))
+        data = kgcf.read(tmp_path / f"{name}.tsv", split=SplitSettings(valid=0, test=0))
+        kgcf.fit(data, tmp_path / name, preset="nbfnet", changes=(*QUICK, "training.learning_rate=1e-9"))
+        opened = kgcf.open(tmp_path / name)
+        assert opened.data.graph.weights is not None
+        assert dict(
+            zip(map(tuple, opened.data.graph.triples.tolist()), opened.data.graph.weights, strict=True)
+        ) == dict(zip(map(tuple, data.graph.triples.tolist()), weights, strict=True))
+        scores.append(opened.score(rows, observed="train"))
+        assert opened.score(rows, observed="all") == pytest.approx(scores[-1], abs=1e-6)
+    assert (np.abs(scores[0] - scores[1]) > 1e-4).any()  # the weights count
+
+
+def test_names_come_back(tmp_path: Path) -> None:
+    plain = dataset()
+    people = Vocabulary(plain.entities.labels(), {"3": "Ann\tB.", "7": "Ann\tB.", "9": "\\n"})
+    kinds = Vocabulary(plain.relations.labels(), {"friend": "is a friend of"})
+    triples = plain.train.queries, plain.valid.queries, plain.test.queries
+    kgcf.fit(transductive("named", people, kinds, triples), tmp_path / "run", preset="nbfnet", changes=QUICK)
+    opened = kgcf.open(tmp_path / "run").data
+    assert (opened.entities.names, opened.relations.names) == (people.names, kinds.names)
+    assert opened.name == "named"
 
 
 def test_an_empty_folder_is_taken_and_a_file_is_not(town: Town, tmp_path: Path) -> None:

@@ -123,12 +123,14 @@ def test_unreached_queries_are_skipped_if_the_settings_say_so(town: Town, tmp_pa
 
 
 class Interrupting(Listener):
-    """Presses Ctrl-C after an epoch."""
+    """Notes the epochs, and presses Ctrl-C after one of them."""
 
     def __init__(self, after: int) -> None:
         self._after = after
+        self.epochs: list[int] = []
 
     def epoch(self, entry: dict[str, float]) -> None:
+        self.epochs.append(int(entry["epoch"]))
         if entry["epoch"] == self._after:
             raise KeyboardInterrupt
 
@@ -142,7 +144,9 @@ def test_a_resumed_run_remembers_the_best_weights(town: Town, tmp_path: Path) ->
     for after in (best, best + 1):
         with pytest.raises(KeyboardInterrupt):
             kgcf.fit(town.raw.folder, tmp_path / f"{after}", changes=steep, around=Surroundings(Interrupting(after)))
-        resumed = kgcf.resume(tmp_path / f"{after}")
+        heard = Interrupting(0)
+        resumed = kgcf.resume(tmp_path / f"{after}", Surroundings(heard))
+        assert heard.epochs == list(range(after + 1, 6))  # what was done is not done again
         assert weights(resumed) == weights(whole)
         assert weights(resumed) != weights(resumed, "checkpoint.safetensors")
         assert resumed.evaluate("valid")["mrr"] == history(whole)["best_validation_mrr"]
