@@ -14,7 +14,7 @@ from rich.console import Console
 import kgcf
 from kgcf import pipeline
 from kgcf.data.dataset import Dataset
-from kgcf.errors import KgcfError, SettingsError, UnknownNameError
+from kgcf.errors import KgcfError, KgcfWarning, SettingsError, UnknownNameError
 from kgcf.explanation.words import sentences
 from kgcf.prediction.answers import Answers
 from kgcf.runs.folder import RunFolder
@@ -214,7 +214,8 @@ def test_settings_as_mapping_path_and_seed(tmp_path: Path) -> None:
     settings = RunFolder(tmp_path / "run").settings()
     assert (settings.training.batch_size, settings.encoder.width, settings.space.walks) == (64, 8, 3)
     assert (settings.training.seed, settings.space.seed, settings.treatment.seed) == (5, 2, 0)
-    kgcf.fit(dataset(), tmp_path / "other", preset="fast", changes=(change for change in ["encoder.layers=1"]))
+    with pytest.warns(KgcfWarning, match="With 1 layers"):  # a depth that was asked for stays
+        kgcf.fit(dataset(), tmp_path / "other", preset="fast", changes=iter(["encoder.layers=1"]))
     assert RunFolder(tmp_path / "other").settings().encoder.layers == 1
 
 
