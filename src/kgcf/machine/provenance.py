@@ -34,7 +34,7 @@ def provenance() -> dict[str, str | int]:
 
 def _commit() -> str:
     """The commit of a source checkout, with '+changes' if files differ; 'release' for an installed package."""
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]  # src/kgcf/machine → the checkout
     if not (root / ".git").exists():
         return "release"
     try:
