@@ -22,8 +22,8 @@ import numpy as np
 
 from kgcf.causal.counterfactual import diagnose, match_pairs
 from kgcf.causal.embedding import SpaceSettings, embed_entities
-from kgcf.causal.embedding.adjacency import relation_graphs
 from kgcf.causal.embedding.walks import walk_round
+from kgcf.causal.relation_graphs import relation_graphs
 from kgcf.causal.treatment import TreatmentSettings, assign_treatment
 from kgcf.data import registry
 from kgcf.data.dataset import Dataset, transductive

@@ -112,7 +112,7 @@ def point(curve: DeletionCurve, index: int, seed: int) -> dict[str, Any]:
         for connected in (False, True):
             interval = curve.difference(index, np.random.default_rng(seed), control, connected)
             key = f"top_minus_{control}" + ("_where_a_path_is_left" if connected else "")
-            found[key] = None if interval is None else [interval.mean, interval.low, interval.high]
+            found[key] = None if interval is None else [interval.value, interval.low, interval.high]
     return found
 
 

@@ -1,6 +1,7 @@
 """The causal stages have one home: what a command computed, a run takes; what a run keeps, an answer uses."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import kgcf
 from kgcf.causal import stages as causal_stages
 from kgcf.causal.cache import Cache, user_cache
 from kgcf.causal.stages import CausalStages
-from kgcf.causal.treatment import TreatmentSettings, assign_treatment
+from kgcf.causal.treatment import Treatment, TreatmentSettings, assign_treatment
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.pipeline import Surroundings
 from kgcf.runs.run import Run
@@ -85,8 +86,8 @@ def test_everything_observed_is_labelled_once(run: Run, counted: dict[str, int])
     for treatment in found:
         assert treatment is not None
         assert treatment.fingerprint == fresh.fingerprint
-        asked = (graph.triples, True, "pair")
-        assert_array_equal(treatment.treated_triples(*asked), fresh.treated_triples(*asked))
+        asked = partial(Treatment.treated_triples, triples=graph.triples, leave_one_out=True, remove="pair")
+        assert_array_equal(asked(treatment), asked(fresh))
 
 
 def test_of_a_graph_that_is_not_the_runs_nothing_is_kept(run: Run, counted: dict[str, int]) -> None:

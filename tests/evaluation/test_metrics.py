@@ -9,7 +9,8 @@ from pykeen.evaluation import RankBasedEvaluator
 from kgcf.data.dataset import Split
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
-from kgcf.evaluation.metrics import TIE_POLICIES, bootstrap, hits_of_sample, summarise
+from kgcf.evaluation.bootstrap import bootstrap
+from kgcf.evaluation.metrics import TIE_POLICIES, hits_of_sample, summarise
 from kgcf.evaluation.ranks import Ranks, rank_answers
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from kgcf.data.graph import KnowledgeGraph
+from kgcf.evaluation.bootstrap import bootstrap
 from kgcf.explanation.case import Case, open_case
-from kgcf.explanation.deletion import DeletionCurve, Removed, bootstrap, check_deletion, trace_deletions
+from kgcf.explanation.deletion import DeletionCurve, Removed, check_deletion, trace_deletions
 from kgcf.explanation.paths import Path
 from tests.propagation.random_graphs import random_graph
 
@@ -77,9 +78,9 @@ def test_curve_equals_removing_path_sets_one_by_one() -> None:
 def test_interval_covers_the_mean_and_shrinks_with_more_values() -> None:
     rng = np.random.default_rng(0)
     few, many = (bootstrap(rng.normal(1, 1, size), rng) for size in (30, 3000))
-    assert few.low < few.mean < few.high
+    assert few.low < few.value < few.high
     assert many.high - many.low < 0.3 * (few.high - few.low)
-    assert many.low == pytest.approx(many.mean - 1.96 / np.sqrt(3000), abs=0.01)
+    assert many.low == pytest.approx(many.value - 1.96 / np.sqrt(3000), abs=0.01)
     assert many.excludes_zero
     assert not bootstrap(rng.normal(0, 1, 50), rng).excludes_zero
 
@@ -90,7 +91,7 @@ def test_top_paths_matter_more_than_random_ones_where_the_model_is_linear_in_the
     curve = trace_deletions(asked, np.random.default_rng(0), counts=(1,))
     difference = curve.difference(0, np.random.default_rng(0))
     assert difference is not None
-    assert difference.mean > 0
+    assert difference.value > 0
     assert difference.excludes_zero
 
 
@@ -105,7 +106,7 @@ def test_difference_can_be_confined_to_triples_that_keep_a_path() -> None:
     confined = curve.difference(0, np.random.default_rng(0), connected=True)
     assert whole is not None
     assert confined is not None
-    assert (whole.mean, confined.mean) == (10 / 3, 1.0)
+    assert (whole.value, confined.value) == (10 / 3, 1.0)
     nothing = DeletionCurve(
         (1,), np.ones((3, 1), np.int64), drops, {"top": ~cut["random"], "random": cut["random"]}, 0, 0, 0
     )

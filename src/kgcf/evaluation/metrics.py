@@ -1,6 +1,5 @@
-"""Numbers made of ranks: MRR, MR, hits@k, their chance-adjusted forms, hits@10 of 50, and bootstrap intervals."""
+"""Numbers made of ranks: MRR, MR, hits@k, their chance-adjusted forms, hits@10 of 50."""
 
-from dataclasses import dataclass
 from math import comb
 
 import numpy as np
@@ -21,16 +20,6 @@ SHORT_NAMES = {
     "amri": "adjusted_arithmetic_mean_rank_index",
     "hits@10_50": "hits_at_10_of_50",
 }
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate with its standard error and 95 % interval."""
-
-    value: float
-    standard_error: float
-    low: float
-    high: float
 
 
 class Hits(dict[int, float]):
@@ -74,17 +63,3 @@ def hits_of_sample(ranks: NDArray[np.float64], candidates: NDArray[np.int64], k:
     terms = [comb(draws, i) * share**i * (1 - share) ** (draws - i) for i in range(k)]
     total: NDArray[np.float64] = np.sum(terms, axis=0)
     return total
-
-
-def bootstrap(values: NDArray[np.float64], generator: np.random.Generator, resamples: int = 1000) -> Interval:
-    """The mean of per-query values with a 95 % percentile interval over resampled queries."""
-    count = len(values)
-    if not count:
-        return Interval(float("nan"), float("nan"), float("nan"), float("nan"))
-    means = np.empty(resamples)
-    step = max(1, (8 << 20) // count)
-    for first in range(0, resamples, step):
-        rows = min(step, resamples - first)
-        means[first : first + rows] = values[generator.integers(0, count, (rows, count))].mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return Interval(float(values.mean()), float(means.std(ddof=1)), float(low), float(high))

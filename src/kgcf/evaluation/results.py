@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.statistics import relation_categories
 from kgcf.errors import DataError
-from kgcf.evaluation.metrics import SHORT_NAMES, TIE_POLICIES, Hits, Interval, bootstrap, summarise
+from kgcf.evaluation.bootstrap import Interval, bootstrap
+from kgcf.evaluation.metrics import SHORT_NAMES, TIE_POLICIES, Hits, summarise
 from kgcf.evaluation.ranks import HEAD, TAIL, Ranks, rank_answers
 from kgcf.machine import memory_bound as bound
 from kgcf.machine.provenance import provenance

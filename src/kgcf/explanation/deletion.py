@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kgcf.evaluation.bootstrap import Interval, bootstrap
 from kgcf.explanation.case import Case
 from kgcf.explanation.paths import Path, Weighting
 from kgcf.progress import Advance, silent
@@ -58,20 +59,6 @@ def check_deletion(
     )
 
 
-@dataclass(frozen=True)
-class Interval:
-    """A mean with its 95 % bootstrap interval."""
-
-    mean: float
-    low: float
-    high: float
-
-    @property
-    def excludes_zero(self) -> bool:
-        """Whether the sign of the mean is settled."""
-        return self.low > 0 or self.high < 0
-
-
 @dataclass(frozen=True, eq=False)
 class DeletionCurve:
     """Drops of the logit when the edges of the first 1, 2, … paths are removed, for Q triples with all three kinds."""
@@ -102,14 +89,7 @@ class DeletionCurve:
         values = self.drops["top"][:, index] - self.drops[other][:, index]
         if connected:
             values = values[~(self.cut["top"] | self.cut[other])[:, index]]
-        return bootstrap(values, generator) if len(values) else None
-
-
-def bootstrap(values: NDArray[np.float64], generator: np.random.Generator) -> Interval:
-    """The mean of values and its 95 % percentile interval over resamples."""
-    rows = generator.integers(0, len(values), (_RESAMPLES, len(values)))
-    low, high = np.quantile(values[rows].mean(axis=1), [0.025, 0.975])
-    return Interval(float(values.mean()), float(low), float(high))
+        return bootstrap(values, generator, _RESAMPLES) if len(values) else None
 
 
 def trace_deletions(

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import HiddenTriples, Remove, hide_by_rule, hide_pairs
-from kgcf.training.negatives import draw_negatives
+from kgcf.data.negatives import draw_negatives
 
 LINKED_SHARE = 0.01  # of validation pairs that train links: below it, `auto` hides pairs
 

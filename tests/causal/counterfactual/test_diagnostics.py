@@ -15,7 +15,7 @@ from kgcf.causal.counterfactual.descriptions import example_rows, row_json
 from kgcf.causal.counterfactual.diagnostics import QUANTILES, summarise
 from kgcf.causal.counterfactual.effects import estimate_effects
 from kgcf.causal.counterfactual.plots import plot_diagnostics
-from kgcf.causal.counterfactual.shares import draw_negatives
+from kgcf.causal.counterfactual.shares import wrong_tails
 from kgcf.causal.embedding import SpaceSettings, embed_entities
 from kgcf.causal.stages import CausalStages
 from kgcf.causal.treatment import assign_treatment
@@ -98,7 +98,7 @@ def test_the_leak_shows() -> None:
 
 def test_negatives_are_strict_and_hopeless_queries_are_left_out() -> None:
     graph = KnowledgeGraph.build([[0, 0, t] for t in range(6)] + [[1, 0, 2]], 6, 1)
-    queries, tails = draw_negatives(graph.triples, graph, np.random.default_rng(0))
+    queries, tails = wrong_tails(graph.triples, graph, np.random.default_rng(0))
     assert queries.tolist() == [[1, 0, 2]]  # 0 is linked to everybody
     assert not graph.contains(np.column_stack([queries[:, :2], tails])).any()
 

@@ -20,8 +20,8 @@ from kgcf.causal.embedding import (
     open_space,
     relation_weights,
 )
-from kgcf.causal.embedding.adjacency import relation_graphs
 from kgcf.causal.embedding.entity_space import embed_relation
+from kgcf.causal.relation_graphs import relation_graphs
 from kgcf.causal.stages import CausalStages
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.errors import MissingExtraError, StorageError

@@ -6,8 +6,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from kgcf.causal.embedding.adjacency import RelationGraph, relation_graphs
 from kgcf.causal.embedding.walks import walk_round
+from kgcf.causal.relation_graphs import RelationGraph, relation_graphs
 from kgcf.data.graph import KnowledgeGraph
 
 

@@ -5,8 +5,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from kgcf.causal.relation_graphs import SimpleGraphs
 from kgcf.causal.treatment.components import component_labels, find_bridges
-from kgcf.causal.treatment.simple_graphs import SimpleGraphs
 from kgcf.data.graph import KnowledgeGraph
 from tests.causal.treatment.oracles import clustered_graph, graphs_with_hidden, relation_graph
 

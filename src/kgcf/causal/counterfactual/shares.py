@@ -9,6 +9,7 @@ from kgcf.causal.treatment import Treatment
 from kgcf.data.dataset import Dataset
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import Remove, hide_by_rule
+from kgcf.data.negatives import draw_negatives
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,11 @@ def treatment_shares(data: Dataset, treatment: Treatment, seed: int = 0, remove:
     """One negative per positive: the tail replaced by a uniform entity that gives no known truth."""
     generator = np.random.default_rng(seed)
     graph = data.graph
-    queries, negatives = draw_negatives(graph.triples, graph, generator)
+    queries, negatives = wrong_tails(graph.triples, graph, generator)
     heads, relations, answers = queries.T
     hidden = hide_by_rule(graph, heads, relations, np.stack([answers, negatives], axis=1), remove)
     valid = data.valid.queries if data.valid.observed is graph else np.zeros((0, 3), np.int32)
-    valid_queries, valid_negatives = draw_negatives(valid, data.valid.known, generator)
+    valid_queries, valid_negatives = wrong_tails(valid, data.valid.known, generator)
     return TreatmentShares(
         train=_mean(treatment.treated_triples(graph.triples)),
         train_left_out=_mean(treatment.treated_triples(graph.triples, leave_one_out=True, remove=remove)),
@@ -45,22 +46,13 @@ def treatment_shares(data: Dataset, treatment: Treatment, seed: int = 0, remove:
     )
 
 
-def draw_negatives(
+def wrong_tails(
     triples: NDArray[np.int32], known: KnowledgeGraph, generator: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """[Q, 3] queries and [Q] wrong tails; a query that every entity answers is left out."""
+    """[Q, 3] queries and [Q] a strict negative of each; a query that every entity answers is left out."""
     queries = triples.astype(np.int64).reshape(-1, 3)
-    answers = np.zeros(len(queries), np.int64)
-    open_ = np.arange(len(queries))
-    for _ in range(100):
-        if not len(open_):
-            break
-        answers[open_] = generator.integers(0, known.entity_count, len(open_))
-        drawn = np.column_stack([queries[open_, :2], answers[open_]])
-        open_ = open_[known.contains(drawn)]
-    keep = np.ones(len(queries), dtype=bool)
-    keep[open_] = False
-    return queries[keep], answers[keep]
+    drawn, possible = draw_negatives(known, queries[:, 0], queries[:, 1], 1, generator)
+    return queries[possible], drawn[possible, 0]
 
 
 def _mean(values: NDArray[np.bool_]) -> float | None:

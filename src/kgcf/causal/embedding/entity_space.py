@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.causal.embedding.adjacency import RelationGraph, relation_graphs
 from kgcf.causal.embedding.settings import Psi, SpaceSettings
 from kgcf.causal.embedding.skipgram import train_vectors
 from kgcf.causal.embedding.walks import walk_round
+from kgcf.causal.relation_graphs import RelationGraph, SimpleGraphs, relation_graphs
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.errors import StorageError
 from kgcf.progress import Advance, silent
@@ -65,7 +65,7 @@ def relation_weights(graph: KnowledgeGraph, psi: Psi) -> NDArray[np.float64]:
 
 def count_steps(graph: KnowledgeGraph, settings: SpaceSettings) -> int:
     """How many steps of walks `embed_entities` will train on: the total of its progress."""
-    return sum(map(len, relation_graphs(graph))) * settings.walks * settings.length * settings.epochs
+    return len(SimpleGraphs.build(graph).entities) * settings.walks * settings.length * settings.epochs
 
 
 def embed_entities(

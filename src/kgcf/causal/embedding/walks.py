@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.causal.embedding.adjacency import RelationGraph
+from kgcf.causal.relation_graphs import RelationGraph
 from kgcf.machine.compiled import kernel
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.causal.treatment.simple_graphs import Links, SimpleGraphs
+from kgcf.causal.relation_graphs import Links, SimpleGraphs
 from kgcf.machine.compiled import kernel
 
 
@@ -19,7 +19,8 @@ def component_labels(graphs: SimpleGraphs) -> NDArray[np.int32]:
     rank = np.argsort(np.argsort(first))  # scipy does not promise an order
     groups = np.searchsorted(graphs.group_offsets, first, side="right") - 1
     before = np.searchsorted(np.sort(groups), groups)  # components of earlier groups
-    return (rank - before + 1)[found].astype(np.int32)
+    labels: NDArray[np.int32] = (rank - before + 1)[found].astype(np.int32)
+    return labels
 
 
 def find_bridges(graphs: SimpleGraphs) -> NDArray[np.bool_]:

@@ -2,10 +2,10 @@
 
 from typing import final
 
+from kgcf.causal.relation_graphs import SimpleGraphs
 from kgcf.causal.treatment.core_peel import CorePeel, core_numbers
 from kgcf.causal.treatment.labels import LabelTable
 from kgcf.causal.treatment.settings import TreatmentSettings
-from kgcf.causal.treatment.simple_graphs import SimpleGraphs
 from kgcf.causal.treatment.treatment import Labelling, Sources, Treatment
 from kgcf.data.graph import KnowledgeGraph
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kgcf.causal.relation_graphs import Links, SimpleGraphs
 from kgcf.causal.treatment.hidden_edges import HiddenEdges
 from kgcf.causal.treatment.relabelling import NO_LIMIT, Relabelled, with_room
-from kgcf.causal.treatment.simple_graphs import Links, SimpleGraphs
 from kgcf.machine.compiled import kernel
 
 

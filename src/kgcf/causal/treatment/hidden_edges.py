@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.causal.treatment.simple_graphs import SimpleGraphs
+from kgcf.causal.relation_graphs import SimpleGraphs
 from kgcf.data.hiding import HiddenTriples
 
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kgcf.causal.relation_graphs import SimpleGraphs
 from kgcf.causal.treatment.hidden_edges import HiddenEdges
 from kgcf.causal.treatment.labels import LabelChanges
 from kgcf.causal.treatment.relabelling import NO_LIMIT, Relabelled
-from kgcf.causal.treatment.simple_graphs import SimpleGraphs
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from kgcf.causal.relation_graphs import SimpleGraphs
 from kgcf.causal.treatment.labels import LabelTable
 from kgcf.causal.treatment.last_edge import LastEdge
 from kgcf.causal.treatment.settings import TreatmentSettings
-from kgcf.causal.treatment.simple_graphs import SimpleGraphs
 from kgcf.causal.treatment.treatment import Labelling, Sources, Treatment
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.machine.compiled import kernel
@@ -42,7 +42,8 @@ class Louvain(Treatment):
 
         def communities(group: int) -> NDArray[np.int32]:
             generator = np.random.default_rng([settings.seed, group])
-            return find_communities(*_group_links(graphs, group), settings.resolution, generator)
+            part = graphs.part(group)
+            return find_communities(part.offsets, part.neighbours, settings.resolution, generator)
 
         with ThreadPoolExecutor(sources.threads) as pool:
             parts = list(pool.map(communities, range(len(bounds) - 1)))
@@ -61,13 +62,6 @@ class Louvain(Treatment):
         kept = [self.labels.dense(relation)[entities] for relation, entities in enumerate(members)]
         labels = np.concatenate([np.zeros(0, np.int32), *kept])
         return LabelTable(part.entity_count, graphs.groups, graphs.group_offsets, graphs.entities, labels)
-
-
-def _group_links(graphs: SimpleGraphs, group: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The neighbour lists of one group, its places numbered from 0."""
-    begin, end = graphs.group_offsets[group : group + 2]
-    offsets = graphs.links.offsets[begin : end + 1]
-    return offsets - offsets[0], graphs.links.neighbours[offsets[0] : offsets[-1]] - np.int32(begin)
 
 
 def find_communities(

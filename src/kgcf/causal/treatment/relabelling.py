@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kgcf.causal.relation_graphs import SimpleGraphs
 from kgcf.causal.treatment.hidden_edges import HiddenEdges, hide_each_edge
 from kgcf.causal.treatment.labels import LabelChanges
-from kgcf.causal.treatment.simple_graphs import SimpleGraphs
 from kgcf.machine.compiled import kernel
 
 NO_LIMIT = 2**40

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.training.negatives import draw_negatives
+from kgcf.data.negatives import draw_negatives
 from tests.oracles import graphs
 
 

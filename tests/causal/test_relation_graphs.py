@@ -4,8 +4,8 @@ import hypothesis
 import numpy as np
 import pytest
 
+from kgcf.causal.relation_graphs import SimpleGraphs
 from kgcf.causal.treatment.core_peel import core_numbers
-from kgcf.causal.treatment.simple_graphs import SimpleGraphs
 from kgcf.data.graph import KnowledgeGraph
 from tests.causal.treatment.oracles import graphs_with_hidden, relation_graph
 

@@ -1,6 +1,7 @@
-"""A_r: the undirected simple graph of every relation, all of them in one compressed table."""
+"""A_r: the undirected simple graph of every relation, all of them in one compressed table, or one by one."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,19 @@ class Links(NamedTuple):
     neighbours: NDArray[np.int32]  # [2S] places, ascending within a row
     neighbour_edges: NDArray[np.int32]  # [2S] the edge that leads to this neighbour
     ends: NDArray[np.int32]  # [S, 2] the lower and the higher place of every edge
+
+
+@dataclass(frozen=True, eq=False)
+class RelationGraph:
+    """The n entities with an edge in A_r and, in local ids 0 … n−1, the neighbours of each, ascending."""
+
+    relation: int
+    entities: NDArray[np.int64] = field(repr=False)  # [n] global ids, ascending
+    offsets: NDArray[np.int64] = field(repr=False)  # [n + 1] first neighbour of every local entity
+    neighbours: NDArray[np.int32] = field(repr=False)  # [2 · edges] local ids
+
+    def __len__(self) -> int:
+        return len(self.entities)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +111,13 @@ class SimpleGraphs:
         """S, the undirected edges of all groups together."""
         return len(self.edge_groups)
 
+    def part(self, group: int) -> RelationGraph:
+        """The graph of one group, its places numbered from 0."""
+        begin, end = self.group_offsets[group : group + 2]
+        offsets = self.links.offsets[begin : end + 1]
+        neighbours = self.links.neighbours[offsets[0] : offsets[-1]] - np.int32(begin)
+        return RelationGraph(group, self.entities[begin:end].astype(np.int64), offsets - offsets[0], neighbours)
+
     def induced(self, keep: NDArray[np.bool_]) -> "SimpleGraphs":
         """The same graphs on a part of the places; triples of edges that fall away belong to no edge."""
         inside = keep[self.links.ends].all(axis=1)
@@ -112,3 +133,10 @@ class SimpleGraphs:
             self.multiplicity[inside],
             triple_edges.astype(np.int32),
         )
+
+
+def relation_graphs(graph: KnowledgeGraph) -> Iterator[RelationGraph]:
+    """A_r of every relation that links two different entities, in the order of relation ids."""
+    graphs = SimpleGraphs.build(graph)
+    for relation in np.flatnonzero(np.diff(graphs.group_offsets)):
+        yield graphs.part(int(relation))
