@@ -1,4 +1,4 @@
-"""Published NBFNet state dicts as our encoder and decoder, to be run with `semantics = nbfnet` (DESIGN 3)."""
+"""Published NBFNet state dicts as our encoder and decoder, to be run with `semantics = nbfnet` (docs/engine.md)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

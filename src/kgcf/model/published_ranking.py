@@ -1,7 +1,7 @@
 """Sparse ranking in `nbfnet` semantics: the states that no head influences once, then the forward cone of a head.
 
 In the published semantics every entity has a state. Beyond l hops of the head it depends on the entity's own
-surroundings and on the query relation, not on the head (DESIGN 3): the *background*. It is computed densely,
+surroundings and on the query relation, not on the head (docs/engine.md): the *background*. It is computed densely,
 once if relation vectors are free and once per relation if they depend on the query. A query then updates its
 forward cone only, whose members hear the background from everybody outside.
 """
