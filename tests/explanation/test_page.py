@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.text import Annotation
 
 from kgcf.errors import SettingsError
 from kgcf.explanation.explanation import Explanation, Named
@@ -308,9 +309,12 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
     """The figures that were saved."""
     saved: list[Figure] = []
     save = Figure.savefig
-    monkeypatch.setattr(
-        Figure, "savefig", lambda self, *options, **named: (saved.append(self), save(self, *options, **named))
-    )
+
+    def keep(figure: Figure, *options: Any, **named: Any) -> None:
+        saved.append(figure)
+        save(figure, *options, **named)
+
+    monkeypatch.setattr(Figure, "savefig", keep)
     return saved
 
 
@@ -320,7 +324,9 @@ def test_the_picture_names_its_paths(shared_edges: Explanation, figures: list[Fi
     weights = [f"{number}  {path.weight:+.4f}" for number, path in enumerate(shared_edges.paths, start=1)]
     assert [text.get_text() for text in legend.get_texts()] == weights
     assert [line.get_color() for line in legend.get_lines()] == list(LIGHT)
-    arrows = [text.arrow_patch for text in figures[0].axes[0].texts if getattr(text, "arrow_patch", None)]
+    arrows = [
+        text.arrow_patch for text in figures[0].axes[0].texts if isinstance(text, Annotation) and text.arrow_patch
+    ]
     lines = Counter(to_hex(arrow.get_edgecolor()) for arrow in arrows)
     assert lines == {color: len(path.edges) for color, path in zip(LIGHT, shared_edges.paths, strict=True)}
 

@@ -176,7 +176,7 @@ def _name_edge(axes: Axes, shared: Shared, position: Point, texts: _Texts) -> No
     numbers = f" · {', '.join(str(lane + 1) for lane in shared.lanes)}" if len(shared.lanes) > 1 else ""
     text = f"{texts.relations[shared.edge.relation.label]}{numbers}"
     style: dict[str, Any] = {"fontsize": 7, "color": "#475569", "ha": "center", "va": "center", "bbox": _PAPER}
-    axes.text(*position, text, **style, **texts.style)
+    axes.text(position[0], position[1], text, **style, **texts.style)
 
 
 def swerve(start: Point, end: Point, others: list[Point]) -> float:
