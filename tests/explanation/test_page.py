@@ -21,7 +21,7 @@ from kgcf.errors import SettingsError
 from kgcf.explanation.explanation import Explanation, Named
 from kgcf.explanation.page import render_page, write_page
 from kgcf.explanation.palette import DARK, LIGHT, line_style
-from kgcf.explanation.plots import draw_paths, place_entities, swerve
+from kgcf.explanation.plots import draw_paths, free_point, place_entities, swerve
 from kgcf.figure_files import drawable
 from kgcf.figure_fonts import MISSING, families_for, installed, visible
 
@@ -355,6 +355,14 @@ def test_the_usual_font_is_there() -> None:
 def test_lines_keep_clear_of_other_entities() -> None:
     assert swerve((0.0, 0.0), (1.0, 0.0), [(0.5, 1.0)]) == 0
     assert abs(swerve((0.0, 0.0), (1.0, 0.0), [(0.5, 0.0)])) > 0.1
+
+
+def test_names_of_lines_that_cross_do_not_cover_each_other() -> None:
+    ends = ((0.0, 0.0), (1.0, 0.0))
+    assert free_point(*ends, 0.0, []) == (0.5, 0.0)
+    moved = free_point(*ends, 0.0, [(0.5, 0.0)])
+    assert abs(moved[0] - 0.5) > 0.1
+    assert moved[1] == 0.0
 
 
 def test_lines_beyond_the_eighth_have_dashes() -> None:
