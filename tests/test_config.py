@@ -1,4 +1,4 @@
-"""Presets are what DESIGN says; unknown keys and impossible values are sentences that name the choices."""
+"""Presets have documented settings; unknown keys and impossible values are sentences that name the choices."""
 
 from pathlib import Path
 

@@ -160,7 +160,7 @@ def test_a_trial_that_cannot_learn_does_not_end_the_search(data: Path, tmp_path:
 
 def test_folders_that_cannot_be_used(data: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError, match="Could not write into"):
+    with pytest.raises(StorageError, match="Could not write"):
         rows(data, tmp_path / "file")
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "study.db").write_text("no database, but long enough to be taken for one" * 40)

@@ -44,6 +44,7 @@ def world_copy(folder: Path, *, zipped: bool = False) -> Path:
     return folder
 
 
+@pytest.mark.filterwarnings("ignore:With 8 layers")  # a chain: nothing is within reach
 def test_a_file_called_like_a_benchmark_gets_the_defaults(
     write: Write, prepared: Callable[[object], tuple[RunFolder, list[str]]]
 ) -> None:

@@ -68,7 +68,6 @@ def test_the_new_graph_of_a_pair_keeps_every_weight(write: Write, tmp_path: Path
     assert data.inductive
     run = saved(data, tmp_path / "run")
     assert by_pair(run.observe().graph, run.data) == WEIGHTS
-    assert by_pair(run.data.valid.known, run.data) == WEIGHTS
 
 
 def test_a_split_without_weights_weighs_one(write: Write) -> None:

@@ -15,13 +15,14 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.text import Annotation
 
 from kgcf.data.vocabulary import Named
 from kgcf.errors import SettingsError
 from kgcf.explanation.explanation import Explanation
 from kgcf.explanation.page import render_page, write_page
 from kgcf.explanation.palette import DARK, LIGHT, line_style
-from kgcf.explanation.plots import draw_paths, place_entities, swerve
+from kgcf.explanation.plots import draw_paths, free_point, place_entities, swerve
 from kgcf.figure_files import drawable
 from kgcf.figure_fonts import MISSING, families_for, installed, visible
 
@@ -309,9 +310,12 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
     """The figures that were saved."""
     saved: list[Figure] = []
     save = Figure.savefig
-    monkeypatch.setattr(
-        Figure, "savefig", lambda self, *options, **named: (saved.append(self), save(self, *options, **named))
-    )
+
+    def keep(figure: Figure, *options: Any, **named: Any) -> None:
+        saved.append(figure)
+        save(figure, *options, **named)
+
+    monkeypatch.setattr(Figure, "savefig", keep)
     return saved
 
 
@@ -321,7 +325,9 @@ def test_the_picture_names_its_paths(shared_edges: Explanation, figures: list[Fi
     weights = [f"{number}  {path.weight:+.4f}" for number, path in enumerate(shared_edges.paths, start=1)]
     assert [text.get_text() for text in legend.get_texts()] == weights
     assert [line.get_color() for line in legend.get_lines()] == list(LIGHT)
-    arrows = [text.arrow_patch for text in figures[0].axes[0].texts if getattr(text, "arrow_patch", None)]
+    arrows = [
+        text.arrow_patch for text in figures[0].axes[0].texts if isinstance(text, Annotation) and text.arrow_patch
+    ]
     lines = Counter(to_hex(arrow.get_edgecolor()) for arrow in arrows)
     assert lines == {color: len(path.edges) for color, path in zip(LIGHT, shared_edges.paths, strict=True)}
 
@@ -350,6 +356,14 @@ def test_the_usual_font_is_there() -> None:
 def test_lines_keep_clear_of_other_entities() -> None:
     assert swerve((0.0, 0.0), (1.0, 0.0), [(0.5, 1.0)]) == 0
     assert abs(swerve((0.0, 0.0), (1.0, 0.0), [(0.5, 0.0)])) > 0.1
+
+
+def test_names_of_lines_that_cross_do_not_cover_each_other() -> None:
+    ends = ((0.0, 0.0), (1.0, 0.0))
+    assert free_point(*ends, 0.0, []) == (0.5, 0.0)
+    moved = free_point(*ends, 0.0, [(0.5, 0.0)])
+    assert abs(moved[0] - 0.5) > 0.1
+    assert moved[1] == 0.0
 
 
 def test_lines_beyond_the_eighth_have_dashes() -> None:

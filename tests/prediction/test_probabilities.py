@@ -96,7 +96,7 @@ def test_calibration_helps_on_test(trained: Run) -> None:
 
 def test_a_second_calibration_does_not_rank_again(trained: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     first = trained.calibrate()
-    monkeypatch.setattr("kgcf.prediction.calibration.record.collect_best", None)
+    monkeypatch.setattr("kgcf.prediction.calibration.calibrate.collect_best", None)
     assert trained.calibrate() == first
     with pytest.raises(TypeError):
         trained.calibrate(seed=1, limit=3, save=False)

@@ -45,6 +45,8 @@ class Observed:
     entities: Vocabulary = field(default_factory=lambda: Vocabulary.numbered(PEOPLE))
     relations: Vocabulary = field(default_factory=lambda: Vocabulary(["often", "rarely"]))
     calibration: Calibration = UNCALIBRATED
+    memory: float = 1e9
+    questions_at_once: int = 64
 
     def logits_of_ranked(
         self,

@@ -157,7 +157,7 @@ def test_threads_and_memory_change_nothing_but_rounding() -> None:
 @pytest.mark.parametrize("remove", ["triple", "pair"])
 @pytest.mark.parametrize("context", CONTEXTS)
 def test_training_scores_are_ranking_scores_without_the_hidden_set(remove: str, context: str) -> None:
-    """The oracle of DESIGN 2.0, with treatment and context on: nothing betrays the triple that is asked for."""
+    """The oracle of the hidden set, with treatment and context on: nothing betrays the triple that is asked for."""
     graph = family(np.random.default_rng(2), people=25)
     batch = make(graph, 8, "pair" if remove == "pair" else "triple")
     net = model(3, treatment=True, context=context)

@@ -47,7 +47,11 @@ def _patient(stream: TextIO | None, title: str) -> TextIO:
     if stream.isatty():
         return stream
     stream.flush()
-    raw = _PatientFile(stream.fileno(), title)
+    try:
+        number = stream.fileno()
+    except io.UnsupportedOperation:  # in memory: nothing can go wrong there
+        return stream
+    raw = _PatientFile(number, title)
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=stream.encoding,

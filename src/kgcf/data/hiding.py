@@ -1,4 +1,4 @@
-"""The hidden set: which triples of the observed graph a query must not see (DESIGN 2.0).
+"""The hidden set: which triples of the observed graph a query must not see (ARCHITECTURE.md).
 
 A training query asks for a triple that is in the graph. Every stage (messages, degrees, contexts,
 treatments) works on the graph minus this set, so that nothing betrays the answer.

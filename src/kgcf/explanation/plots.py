@@ -24,6 +24,7 @@ _PAPER = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none
 _WIDTH, _LENGTH, _LANE = 11.0, 7.6, 1.0  # inches: of the picture, from head to tail, between two paths
 _STRAND, _RELATION = 0.05, 0.2  # inches between the lines of an edge, and between the edges of a pair, at their middle
 _TAKEN = 0.18  # inches around an entity through which no line of others should run
+_TEXT = 0.2  # inches from the middle of a text to that of the next one below
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,9 @@ def draw_paths(explanation: Explanation, path: Path) -> None:
     positions = place_entities(explanation)
     figure, axes = _canvas(max((y for _, y in positions.values()), default=0.0))
     figure.text(0.01, 1 - 0.12 / figure.get_figheight(), texts.question, fontsize=10, va="top", **texts.style)
+    taken = list(positions.values())
     for bundle in _bundles(explanation):
-        _draw_bundle(axes, bundle, positions, texts)
+        _draw_bundle(axes, bundle, positions, texts, taken)
     for label, (x, y) in positions.items():
         axes.scatter([x], [y], s=90, color="#1c2330" if x in (0.0, 1.0) else "#94a3b8", zorder=3)
         style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 8, "bbox": _PAPER, "zorder": 4, **texts.style}
@@ -140,8 +142,13 @@ def _bundles(explanation: Explanation) -> list[list[Shared]]:
     return list(pairs.values())
 
 
-def _draw_bundle(axes: Axes, bundle: list[Shared], positions: dict[str, Point], texts: _Texts) -> None:
-    """The lines between two entities, side by side: a strand for every path, the triples further apart."""
+def _draw_bundle(
+    axes: Axes, bundle: list[Shared], positions: dict[str, Point], texts: _Texts, taken: list[Point]
+) -> None:
+    """The lines between two entities, side by side: a strand for every path, the triples further apart.
+
+    `taken` are the points at which something is written already; the names of these edges join them.
+    """
     first, second = sorted(end.label for end in bundle[0].ends)
     others = [position for label, position in positions.items() if label not in (first, second)]
     width = sum(_STRAND * (len(shared.lanes) - 1) for shared in bundle) + _RELATION * (len(bundle) - 1)
@@ -151,7 +158,9 @@ def _draw_bundle(axes: Axes, bundle: list[Shared], positions: dict[str, Point], 
             _draw_strand(axes, shared, lane, positions, across)
             across += _STRAND
         middle = across - _STRAND * (len(shared.lanes) + 1) / 2
-        _name_edge(axes, shared, _middle(positions[first], positions[second], middle), texts)
+        point = free_point(positions[first], positions[second], middle, taken)
+        taken.append(point)
+        _name_edge(axes, shared, point, texts)
         across += _RELATION - _STRAND
 
 
@@ -178,7 +187,7 @@ def _name_edge(axes: Axes, shared: Shared, position: Point, texts: _Texts) -> No
     numbers = f" · {', '.join(str(lane + 1) for lane in shared.lanes)}" if len(shared.lanes) > 1 else ""
     text = f"{texts.relations[shared.edge.relation.label]}{numbers}"
     style: dict[str, Any] = {"fontsize": 7, "color": "#475569", "ha": "center", "va": "center", "bbox": _PAPER}
-    axes.text(*position, text, **style, **texts.style)
+    axes.text(position[0], position[1], text, **style, **texts.style)
 
 
 def swerve(start: Point, end: Point, others: list[Point]) -> float:
@@ -198,6 +207,19 @@ def swerve(start: Point, end: Point, others: list[Point]) -> float:
         return min(distances, default=_WIDTH)
 
     return next((bend for bend in tried if room(bend) > _TAKEN), max(tried, key=room))
+
+
+def free_point(start: Point, end: Point, across: float, taken: list[Point]) -> Point:
+    """Where to name a line that bends by so many inches: at its middle, or beside it where something stands there."""
+    shares = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)
+    points = [_middle(start, end, 4 * share * (1 - share) * across, share) for share in shares]
+
+    def room(point: Point) -> float:
+        """The distance of the nearest text; texts are some four times as wide as high."""
+        (x, y), others = _inches(point), [_inches(other) for other in taken]
+        return min((max(abs(x - a) / 4, abs(y - b)) for a, b in others), default=_WIDTH)
+
+    return next((point for point in points if room(point) > _TEXT), max(points, key=room))
 
 
 def _middle(start: Point, end: Point, across: float, share: float = 0.5) -> Point:

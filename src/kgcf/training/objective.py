@@ -1,4 +1,4 @@
-"""The losses of DESIGN 2.5 as functions: factual (eq. 9), counterfactual (eq. 10), discrepancy (eq. 11)."""
+"""The losses of the paper as functions: factual (eq. 9), counterfactual (eq. 10), discrepancy (eq. 11)."""
 
 import math
 from typing import Annotated, Literal

@@ -107,7 +107,7 @@ def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
 
 def test_the_table_shows_before_and_after() -> None:
     found = report()
-    cells = [next(iter(column.cells)) for column in calibration_table([("a run", "platt", found)]).columns]
+    cells = [str(next(iter(column.cells))) for column in calibration_table([("a run", "platt", found)]).columns]
     before, after = found.reliability["sigmoid"], found.reliability["platt"]
     assert cells[:4] == ["a run", "test", "platt", "300"]
     assert cells[5] == f"{before.ece:.4f} → {after.ece:.4f}"

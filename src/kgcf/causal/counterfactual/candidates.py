@@ -77,7 +77,7 @@ def _places(distinct: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """T of the train triples, each without what a question about it hides (DESIGN 2.3).
+    """T of the train triples, each without what a question about it hides (docs/counterfactuals.md).
 
     Removing a triple concerns the pair that it links, under its relation. Removing a pair takes all links between a
     and b away, whatever relation and direction they have, so it concerns (a, b) and (b, a), under every relation whose

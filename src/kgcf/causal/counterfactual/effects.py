@@ -1,4 +1,4 @@
-"""The average treatment effect of every relation and overall, with two placebos (DESIGN 2.5).
+"""The average treatment effect of every relation and overall, with two placebos (docs/counterfactuals.md).
 
 Pairs are drawn from the candidate population itself, the observed pairs, r-linked or not: over positives alone the
 sign would only be that of P(T = 1). Every drawn pair is matched with its nearest pair of the opposite treatment,

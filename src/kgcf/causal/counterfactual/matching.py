@@ -1,4 +1,4 @@
-"""match_pairs: for any triple the nearest pair with the opposite treatment (paper eq. 4–7, DESIGN 2.3)."""
+"""match_pairs: for any triple the nearest pair with the opposite treatment (paper sec. 4.3, eq. 4–7)."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""How many triples are treated: the leak of a triple's own edge made visible (DESIGN 2.1)."""
+"""How many triples are treated: the leak of a triple's own edge made visible (docs/counterfactuals.md)."""
 
 from dataclasses import dataclass
 

@@ -1,6 +1,6 @@
 """PNA in numba: mean, max, min and standard deviation of the messages at every slot, and their gradients.
 
-The rules are those of the grounded semantics (DESIGN 3). Messages are made on the fly and never stored; the
+The rules are those of docs/engine.md, "What exact means". Messages are made on the fly and never stored; the
 backward pass makes them again. One call runs on one thread without the interpreter lock; threads take
 different queries, so that no two of them write the same row.
 """

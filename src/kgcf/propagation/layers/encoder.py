@@ -1,4 +1,4 @@
-"""The encoder's parameters and the update of one state (DESIGN 2.4); who talks to whom is propagation's business."""
+"""The encoder's parameters and the update of one state (paper sec. 4.4); who talks to whom is for the plan to say."""
 
 from __future__ import annotations
 

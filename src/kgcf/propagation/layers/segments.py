@@ -43,7 +43,7 @@ def segment_sum(values: Tensor, segments: Segments) -> Tensor:
 def segment_extreme(values: Tensor, boundary: Tensor, segments: Segments, largest: bool) -> Tensor:
     """[N, …] the largest (or smallest) of the boundary [N, …] and the values [E, …] of every segment.
 
-    Gradient (DESIGN 3): a result equal to the boundary belongs to the boundary alone; otherwise every value
+    Gradient (docs/engine.md): a result equal to the boundary belongs to the boundary alone; otherwise every value
     that equals the result gets the full gradient.
     """
     result: Tensor = _SegmentExtreme.apply(values, boundary, segments, largest)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""Contexts: k(v), the shares of the relations among v's visible edges, once per distinct row (DESIGN 3).
+"""Contexts: k(v), the shares of the relations among v's visible edges, once per distinct row.
 
 An entity has one histogram for all queries that hide none of its edges, and one more for every query that
 does. So a batch needs about as many rows as it has distinct entities, never B · N of them. A row lists the relations
