@@ -66,6 +66,7 @@ def fit(
     file = None if config is None else Path(config)
     kept = changes if isinstance(changes, str | Mapping) else list(changes)  # they are read more than once
     configured = partial(configure, benchmark=data.benchmark, file=file, changes=kept, seed=seed)
+    configured(preset)  # a mistake in them is said before anything is made
     with _watched(around, progress) as watched:
         return _fit(data, RunFolder(Path(output)), configured, preset, watched, place)
 

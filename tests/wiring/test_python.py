@@ -149,7 +149,7 @@ def test_hostile_labels_are_shown_and_not_obeyed(hostile: Run) -> None:
         (
             lambda run: run.evaluate("tset"),
             UnknownNameError,
-            "no split called 'tset'. Did you mean 'test'.*valid, test",
+            "no split called 'tset'. Did you mean 'test'.*train, valid, test",
         ),
         (lambda run: run.evaluate(limit=0), SettingsError, "limit cannot be 0"),
         (lambda run: run.complete("parnet"), UnknownNameError, "no relation called 'parnet'. Did you mean 'parent'"),
@@ -217,6 +217,12 @@ def test_settings_as_mapping_path_and_seed(tmp_path: Path) -> None:
     with pytest.warns(KgcfWarning, match="With 1 layers"):  # a depth that was asked for stays
         kgcf.fit(dataset(), tmp_path / "other", preset="fast", changes=iter(["encoder.layers=1"]))
     assert RunFolder(tmp_path / "other").settings().encoder.layers == 1
+
+
+def test_a_mistake_in_settings_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="no setting 'training.batchsize'. Did you mean 'batch_size'"):
+        kgcf.fit(dataset(), tmp_path / "run", changes={"training.batchsize": 64})
+    assert not (tmp_path / "run").exists()
 
 
 def test_results_carry_settings_seeds_commit_and_effort(town: Town) -> None:

@@ -85,7 +85,7 @@ def evaluate_command(
 
 def _check(target: str, is_run: bool, split: str, graph: str | None, device: str) -> None:
     """Refuse what does not go together."""
-    check_split(split)
+    check_split(split, ("valid", "test"))
     if graph is not None and not is_run:
         raise SettingsError(f"--graph goes with a run, and {target} is none.")
     if device != CPU and not is_run:

@@ -10,13 +10,13 @@ from kgcf.errors import SettingsError, closest, unknown_name
 from kgcf.prediction.answers import UNKNOWN, Question
 from kgcf.prediction.observed_graph import ObservedGraph
 
-SPLITS = ("valid", "test")
+SPLITS = ("train", "valid", "test")
 
 
-def check_split(split: str) -> None:
-    """Refuse a split that has no questions to rank."""
-    if split not in SPLITS:
-        raise unknown_name("split", str(split), SPLITS)
+def check_split(split: str, choices: Sequence[str] = SPLITS) -> None:
+    """Refuse what is no split."""
+    if split not in choices:
+        raise unknown_name("split", str(split), choices)
 
 
 def check_choice(argument: str, value: object, choices: object) -> None:
