@@ -168,6 +168,8 @@ def test_the_cache_follows_the_sources_of_all_kernels(tmp_path: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
         assert done.returncode == 0, done.stderr
         found.append(done.stdout.split())
+        (kept,) = (package / "data" / "__pycache__").glob("kernels-*")  # what earlier sources made is removed
+        assert list(kept.glob("*.nbc"))
     assert found == [["3.0", "0"], ["3.0", "1"], ["4.0", "0"]]  # the value, and how often compiled code was taken
 
 

@@ -22,8 +22,9 @@ def cache_slot() -> bool:
 
 
 def cache_file() -> bool:
-    found = caching.FunctionCache(doubled)._cache_file  # type: ignore[no-untyped-call]
-    return "_source_stamp" in vars(found) and "stamp != self._source_stamp" in inspect.getsource(found._load_index)
+    found: Any = caching.FunctionCache(doubled)  # type: ignore[no-untyped-call]
+    made: Any = caching.IndexDataCacheFile("folder", found._impl.filename_base, found._impl.locator.get_source_stamp())  # type: ignore[no-untyped-call]
+    return isinstance(found._cache_file, type(made)) and str(made._index_path).startswith("folder")
 
 
 def cache_methods() -> bool:
@@ -57,7 +58,7 @@ INTERNALS: dict[str, tuple[Callable[[], bool], str]] = {
     "cache_slot": (cache_slot, "a compiled function no longer has its cache in `_cache`"),
     "cache_file": (
         cache_file,
-        "a cache no longer compares `_cache_file._source_stamp`: it would not follow our sources",
+        "a cache no longer keeps its index in `_cache_file`: it would not follow our sources",
     ),
     "cache_methods": (cache_methods, "`load_overload` or `save_overload` of the cache take other arguments"),
     "cache_used": (cache_used, "kernels do not use our cache, or do not compute"),

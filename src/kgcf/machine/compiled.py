@@ -7,6 +7,7 @@ cache follows the sources: a change in any file that defines kernels makes all o
 import hashlib
 import os
 import pickle
+import shutil
 import stat
 import sys
 import tempfile
@@ -17,13 +18,14 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numba
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 PACKAGE = Path(__file__).resolve().parents[1]
-_USES = (b"kgcf.machine.compiled", b"numba")  # what a file that defines kernels, or what they are made of, imports
+_USES = (b"kgcf.machine.compiled", b"numba", b"NamedTuple")  # in files that define kernels, or what they are given
+_FOLDER = "kernels-"  # and the stamp of the sources that the code in it was compiled from
 _WORTH_A_WORD = 2.0  # seconds of compiling after which somebody who waits wants to know why
 
 
@@ -93,14 +95,16 @@ class _KernelCache(FunctionCache):
 
     def __init__(self, function: Callable[..., object]) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]
-        kept: Any = self._cache_file
-        kept._source_stamp = (kept._source_stamp, sources_stamp())
+        self.folder = Path(self._cache_path) / f"{_FOLDER}{sources_stamp()[:16]}"
+        self._cache_path = str(self.folder)
+        stamp, base = self._impl.locator.get_source_stamp(), self._impl.filename_base
+        self._cache_file: Any = IndexDataCacheFile(self._cache_path, base, stamp)  # type: ignore[no-untyped-call]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:  # noqa: ANN401
         """The compiled code of a signature, None if there is none that can be read."""
         try:
             found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-        except (OSError, EOFError, pickle.UnpicklingError):
+        except (OSError, EOFError, ImportError, AttributeError, pickle.UnpicklingError):
             found = None
         if found is None:
             _waiting.begin(self)
@@ -110,9 +114,21 @@ class _KernelCache(FunctionCache):
         """Keep the compiled code of a signature where there is room."""
         _waiting.end(self)
         try:
+            _make_folder(self.folder)
             super().save_overload(sig, data)  # type: ignore[no-untyped-call]
         except OSError as error:
             _notice(f"compiled code cannot be kept in {self.cache_path} ({error.strerror}), so that starting is slow")
+
+
+@cache
+def _make_folder(folder: Path) -> None:
+    """Make the folder of these sources, and remove what was compiled from earlier ones."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.parent.glob(f"{_FOLDER}*"):
+        if old != folder:
+            shutil.rmtree(old, ignore_errors=True)
+    for old in folder.parent.glob("*.nb[ic]"):  # of versions that had no folder
+        old.unlink(missing_ok=True)
 
 
 def _kept(function: Callable[..., object]) -> _KernelCache | None:
