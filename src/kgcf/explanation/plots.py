@@ -186,7 +186,14 @@ def _name_edge(axes: Axes, shared: Shared, position: Point, texts: _Texts) -> No
     """The relation, and the numbers of the paths where several share the edge."""
     numbers = f" · {', '.join(str(lane + 1) for lane in shared.lanes)}" if len(shared.lanes) > 1 else ""
     text = f"{texts.relations[shared.edge.relation.label]}{numbers}"
-    style: dict[str, Any] = {"fontsize": 7, "color": "#475569", "ha": "center", "va": "center", "bbox": _PAPER}
+    style: dict[str, Any] = {
+        "fontsize": 7,
+        "color": "#475569",
+        "ha": "center",
+        "va": "center",
+        "bbox": _PAPER,
+        "zorder": 3.5,
+    }
     axes.text(position[0], position[1], text, **style, **texts.style)
 
 
