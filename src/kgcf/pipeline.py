@@ -83,8 +83,9 @@ def _fit(
     if note := benchmark_note(data.benchmark):
         around.say(note)
         data = data if note in data.notes else data.with_notes(note)
+    folder.check_free()
+    settings = _settled(data, configured, preset, around)  # refuses what cannot work before there is a folder
     with folder.alone(new=True) if around.world.leads else nullcontext():
-        settings = _settled(data, configured, preset, around)
         with around.world.leader_first():
             if around.world.leads:
                 folder.create(data, settings, preset)

@@ -56,7 +56,7 @@ class RunFolder:
     def alone(self, new: bool = False) -> Iterator[None]:
         """Keep the folder for this process while it trains; a second one is refused, a killed one lets go by itself."""
         if new:
-            self._check_free()
+            self.check_free()
             make_folder(self.path)
         else:
             self._check_is_run()
@@ -67,7 +67,7 @@ class RunFolder:
 
     def create(self, data: Dataset, settings: Settings, preset: str) -> None:
         """Make the folder with everything that is known before training; refuse one that is in use."""
-        self._check_free()
+        self.check_free()
         make_folder(self.path)
         self._clear()
         try:
@@ -76,7 +76,7 @@ class RunFolder:
             self._clear()
             raise
 
-    def _check_free(self) -> None:
+    def check_free(self) -> None:
         """Refuse a folder that has anything in it but the leftovers of a creation that was stopped."""
         with writing(self.path):
             if not self.path.exists():
