@@ -83,7 +83,8 @@ def _fit(
     if note := benchmark_note(data.benchmark):
         around.say(note)
         data = data if note in data.notes else data.with_notes(note)
-    folder.check_free()
+    if around.world.leads:
+        folder.check_free()
     settings = _settled(data, configured, preset, around)  # refuses what cannot work before there is a folder
     with folder.alone(new=True) if around.world.leads else nullcontext():
         with around.world.leader_first():
