@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from kgcf.cli.evaluate import show_calibration
-from kgcf.cli.predict import answer_table
+from kgcf.cli.answer_tables import answer_table
+from kgcf.cli.evaluation_tables import show_calibration
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary

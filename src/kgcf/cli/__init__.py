@@ -22,7 +22,6 @@ from kgcf.cli.tune import tune_command
 from kgcf.errors import KgcfError
 from kgcf.machine.interrupts import STOPPED, plain_interrupts, quiet_interrupts
 from kgcf.screen import Screen, inert
-from kgcf.storage import DISK, cannot_write
 
 
 class Commands(TyperGroup):
@@ -86,6 +85,8 @@ def _run() -> None:
     except KgcfError as error:
         _complain(str(error))
     except OSError as error:  # of the disk, where no file is to blame: standard output, a temporary folder
+        from kgcf.storage import DISK, cannot_write
+
         if error.errno not in DISK:
             raise
         _complain(cannot_write(error.filename or "the output", error))

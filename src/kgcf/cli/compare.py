@@ -1,15 +1,16 @@
 """`kgcf compare RUN …`: runs beside each other, and their learning curves as a picture."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
-from kgcf.figure_files import check_picture
-from kgcf.runs.comparison import RunRecord, read_record
+from kgcf.machine.interrupts import importing
 from kgcf.screen import Screen, cell
-from kgcf.storage import check_writable
+
+if TYPE_CHECKING:
+    from kgcf.runs.comparison import RunRecord
 
 
 def compare_command(
@@ -17,6 +18,10 @@ def compare_command(
     plot: Annotated[Path | None, typer.Option(help="Draw validation MRR by epoch: a .png or .svg file.")] = None,
 ) -> None:
     """Compare runs: settings that matter, best validation, test figures, time."""
+    with importing():
+        from kgcf.figure_files import check_picture
+        from kgcf.runs.comparison import read_record
+        from kgcf.storage import check_writable
     if plot is not None:
         check_picture(plot)
         check_writable(plot)
@@ -29,7 +34,7 @@ def compare_command(
         Screen(wrap=False).print(cell(f"The picture is in {plot}."))
 
 
-def _table(records: list[RunRecord]) -> Table:
+def _table(records: "list[RunRecord]") -> Table:
     """One column for each run, one row for each thing that can be compared."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("")
@@ -43,7 +48,7 @@ def _table(records: list[RunRecord]) -> Table:
     return table
 
 
-def _column(record: RunRecord) -> dict[str, str]:
+def _column(record: "RunRecord") -> dict[str, str]:
     settings, best, test = record.settings, record.best, record.test
     return {
         "dataset": record.dataset,

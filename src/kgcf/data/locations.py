@@ -12,10 +12,11 @@ import os
 import sys
 import zlib
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
-from kgcf.data.manifest import SPLIT_FILES, FileFacts, GraphFacts
-from kgcf.data.parsing import open_binary
+from kgcf.data.manifest import SPLIT_FILES, FileFacts, GraphFacts, benchmark
+from kgcf.data.opening import open_binary
 from kgcf.errors import DataError
 
 _CHUNK = 1 << 20
@@ -59,6 +60,20 @@ def places(data_root: str | Path | None = None) -> list[Place]:
         found.append(Place("../shared/data", checkout.parent / "shared" / "data"))
     found.append(Place("../shared/data", Path.cwd().parent / "shared" / "data"))
     return [*found, cache_place()]
+
+
+def locate(name: str, data_root: str | Path | None = None) -> Place | None:
+    """Where all graphs of a benchmark lie, or None if they would have to be fetched."""
+    found = benchmark(name)
+    if found.embedded:
+        return Place("package", package_folder(found.graphs[0]).parent)
+    at = [find_graph(facts, places(data_root)) for facts in found.graphs]
+    return None if at[0] is None or None in at else at[0][0]
+
+
+def package_folder(graph: GraphFacts) -> Path:
+    """The folder of a graph that ships in the package."""
+    return Path(str(resources.files("kgcf.data").joinpath(graph.name)))
 
 
 def find_graph(graph: GraphFacts, among: list[Place]) -> tuple[Place, Path] | None:

@@ -1,8 +1,9 @@
 """An explanation with names instead of numbers: what people read and programs parse."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
+from kgcf.choices import Asked as Asked
 from kgcf.data.vocabulary import name_and_label
 from kgcf.explanation.deletion import Removed
 from kgcf.explanation.importance import Attribution
@@ -10,7 +11,6 @@ from kgcf.explanation.paths import Layers, Weighting
 from kgcf.prediction.calibration.fitting import Method
 
 FORMAT = 1  # of the JSON
-Asked = Literal["tail", "head"]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from kgcf.causal.treatment import assign_treatment
 from kgcf.causal.treatment.label_file import with_kept_labels
+from kgcf.choices import Observed
 from kgcf.config import Settings
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.encoding import encode
@@ -40,7 +41,6 @@ from kgcf.progress import Advance, silent
 from kgcf.runs.folder import RunFolder
 from kgcf.storage import check_writable, map_arrays, save_arrays, write_json
 
-Observed = Literal["all", "train"]
 MODEL = "model.safetensors"
 
 

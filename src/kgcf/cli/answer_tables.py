@@ -1,0 +1,73 @@
+"""Answers for people: as a table, or each with why."""
+
+from collections.abc import Iterator
+
+from rich.table import Table
+from rich.text import Text
+
+from kgcf.cli.explanation_tables import path_text
+from kgcf.data.vocabulary import name_and_label
+from kgcf.explanation.explained_answers import ExplainedAnswer
+from kgcf.explanation.words import counterfactual_line, missing_path_sentences
+from kgcf.prediction.answers import Answer
+from kgcf.screen import Screen, cell, print_json
+
+
+def answer_table(answers: list[Answer]) -> Table:
+    """Answers as a table for people: names, each with its label where that is something else."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    kinds = sorted({a.probability_from for a in answers}) or ["sigmoid"]
+    for title in ("rank", "head", "relation", "tail", f"probability ({', '.join(kinds)})", "logit", "note"):
+        right = title in ("rank", "logit") or title.startswith("probability")
+        table.add_column(title, justify="right" if right else "left", overflow="fold")
+    for a in answers:
+        parts = ((a.head_name, a.head), (a.relation_name, a.relation), (a.tail_name, a.tail))
+        numbers = (f"{a.probability:.4f}", f"{a.logit:.3f}")
+        table.add_row(str(a.rank), *(_named(name, label) for name, label in parts), *numbers, _note(a))
+    if any("unseen" in _note(a) for a in answers):
+        table.caption = "unseen: train has no triple of this relation with this entity on this side."
+        table.caption_justify = "left"
+    return table
+
+
+def print_explained(found: list[ExplainedAnswer], as_json: bool = False) -> None:
+    """Each answer, its paths and its counterfactual evidence."""
+    if as_json:
+        print_json([item.to_json() for item in found])
+        return
+    screen = Screen(wrap=False)
+    for item in found:
+        for line in _explained_lines(item):
+            screen.print(line)
+
+
+def _explained_lines(item: ExplainedAnswer) -> Iterator[Text]:
+    """An answer: a headline, then indented why."""
+    a, e = item.answer, item.explanation
+    head, tail = name_and_label(a.head_name, a.head), name_and_label(a.tail_name, a.tail)
+    triple = f"{head} —{name_and_label(a.relation_name, a.relation)}→ {tail}"
+    numbers = f"probability {a.probability:.4f} ({a.probability_from}), logit {a.logit:.3f}"
+    note = f"  {_note(a)}" if _note(a) else ""
+    yield Text.assemble(cell(f"{a.rank}. {triple}", "bold"), f"  {numbers}", (note, "dim"))
+    if e.known:
+        yield Text(f"   explained as if it were not known: probability {e.probability:.4f}, logit {e.logit:.3f}")
+    for path in e.paths:
+        yield Text.assemble(f"   {path.weight:+.4f}  ", path_text(path))
+    for line in (*missing_path_sentences(e), counterfactual_line(e)):
+        if line:
+            yield cell(f"   {line}")
+
+
+def _named(name: str, label: str) -> Text:
+    """A name and, dim behind it, the label where that is something else."""
+    return cell(name) if name == label else Text.assemble(cell(name), " ", cell(f"({label})", "dim"))
+
+
+def _note(answer: Answer) -> str:
+    notes = {
+        "known": answer.known,
+        "no path": not answer.reached,
+        "head unseen": not answer.head_seen,
+        "tail unseen": not answer.tail_seen,
+    }
+    return ", ".join(note for note, holds in notes.items() if holds)

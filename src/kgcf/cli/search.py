@@ -1,0 +1,100 @@
+"""The search of `kgcf tune`: combinations of settings, trained one after the other and ranked by validation MRR."""
+
+import itertools
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.table import Table
+
+from kgcf.cli.options import say_notes
+from kgcf.cli.study import Space, Study, Trial, describe_search
+from kgcf.cli.watch import Told
+from kgcf.config import benchmark_note, configure
+from kgcf.data.dataset import Dataset
+from kgcf.errors import DataError, SettingsError
+from kgcf.pipeline import Surroundings, fit, resume
+from kgcf.runs.settling import settle
+from kgcf.screen import Screen, cell
+from kgcf.training.loop import TrainingError
+
+_WEIGHTS = ("0.001", "0.01", "0.1", "1.0")
+_DEFAULT_SPACE: Space = {"objective.alpha": _WEIGHTS, "objective.beta": _WEIGHTS}
+
+
+def parse_searches(texts: Iterable[str] | None) -> Space:
+    """What --search names, each `section.key=value,value`; α and β where it names nothing."""
+    return dict(map(_parse_search, texts)) if texts else dict(_DEFAULT_SPACE)
+
+
+@dataclass(frozen=True)
+class Search:
+    """Trains combinations of settings, each in a folder of its own, and remembers what came of them."""
+
+    output: Path
+    data: Dataset
+    preset: str
+    changes: Sequence[str]
+    device: str
+
+    def run(self, space: Space, trials: int, seed: int) -> None:
+        """Check every setting, try what was not tried yet, and report."""
+        if not len(self.data.valid):
+            raise DataError(f"{self.data.name} has no validation triples, so settings cannot be compared.")
+        benchmark = self.data.benchmark
+        for key, values in space.items():
+            for value in values:
+                settle(configure(self.preset, benchmark, None, [*self.changes, f"{key}={value}"]), self.data)
+        say_notes(filter(None, [benchmark_note(benchmark)]))
+        start = configure(self.preset, benchmark, None, self.changes)
+        study = Study(self.output, space, describe_search(self.data, self.preset, start, space, seed))
+        planned = _combinations(space, seed)[:trials]
+        for number in range(len(study.trials()), len(planned)):
+            study.add(self.train(number, planned[number]))
+            Screen(stderr=True).print(f"{number + 1} of {len(planned)} trials done", style="dim")
+        _report(study.trials(), space)
+
+    def train(self, number: int, values: dict[str, str]) -> Trial:
+        """Train one combination, or continue where its training was stopped."""
+        folder, around = self.output / f"trial-{number}", Surroundings(Told())
+        changes = [*self.changes, *(f"{key}={value}" for key, value in values.items())]
+        try:
+            if (folder / "run.json").is_file():
+                run = resume(folder, around, self.device)
+            else:
+                shutil.rmtree(folder, ignore_errors=True)  # a folder of ours whose making was stopped
+                run = fit(self.data, folder, preset=self.preset, changes=changes, around=around, device=self.device)
+        except TrainingError as error:
+            return Trial(values, folder.name, None, str(error))
+        history = run.folder.facts()["history"]
+        assert isinstance(history, dict)
+        return Trial(values, folder.name, float(history["best_validation_mrr"]))
+
+
+def _parse_search(text: str) -> tuple[str, tuple[str, ...]]:
+    key, sign, values = text.partition("=")
+    if not sign or not values:
+        raise SettingsError(f"'{text}' should be section.key=value,value for example encoder.layers=4,6.")
+    return key.strip(), tuple(dict.fromkeys(value.strip() for value in values.split(",")))
+
+
+def _combinations(space: Space, seed: int) -> list[dict[str, str]]:
+    """All combinations of values in the order in which they are tried."""
+    listed = [dict(zip(space, values, strict=True)) for values in itertools.product(*space.values())]
+    return [listed[place] for place in np.random.default_rng(seed).permutation(len(listed)).tolist()]
+
+
+def _report(trials: Sequence[Trial], space: Space) -> None:
+    table = Table(title="best validation MRR of every trial", title_justify="left", box=None, header_style="bold")
+    for title in ("trial", *space, "validation MRR"):
+        table.add_column(cell(title), justify="right")
+    for trial in sorted(trials, key=lambda t: -1.0 if t.score is None else t.score, reverse=True):
+        score = "failed" if trial.score is None else f"{trial.score:.4f}"
+        table.add_row(trial.folder.removeprefix("trial-"), *(cell(trial.values[key]) for key in space), score)
+    screen = Screen(wrap=False)
+    screen.print(table)
+    for trial in trials:
+        if trial.score is None:
+            screen.print(cell(f"{trial.folder}: {trial.reason}"))
