@@ -17,7 +17,7 @@ PATHS = 3  # shown for each answer of a prediction that is explained
 
 MethodName = Literal["core_number", "core_component", "collapsed_core", "louvain", "file"]  # what a treatment compares
 Psi = Literal["frequency", "uniform", "inverse"]  # weight of a relation in the entity space
-Candidates = Literal["all", "observed"]  # pairs that may be substitutes: all, or those that a train triple links
+Candidates = Literal["observed", "all"]  # pairs that may be substitutes: those that a train triple links, or all
 RemoveRule = Literal["auto", "triple", "pair"]  # what a question about a triple of the graph hides
 
 CPU = "cpu"  # the device that is always there

@@ -251,9 +251,9 @@ def test_a_run_without_validation_says_why_it_has_sigmoids(tmp_path: Path) -> No
 
 def test_people_see_which_probability_it_is(trained: Run, capsys: pytest.CaptureFixture[str]) -> None:
     unseen = Answer("a", "r", "b", "a", "r", "b", 1, 0.5, 0.25, "isotonic", "a question", False, False, False, True)
-    Console(width=120).print(answer_table([unseen]))
+    Console(width=120).print(answer_table([unseen]).for_people(120)[0])
     text = capsys.readouterr().out
-    assert "probability (isotonic)" in text
+    assert "probability: isotonic." in text
     assert "no path, head unseen" in text
     assert "unseen: train has no triple of this relation" in text
     show_calibration(trained.calibrate())

@@ -14,7 +14,7 @@ from kgcf.cli.counterfactuals import counterfactuals
 from kgcf.cli.datasets import datasets_app
 from kgcf.cli.demo import demo
 from kgcf.cli.evaluate import evaluate_command
-from kgcf.cli.explain import explain_command
+from kgcf.cli.explain import HOW_TO_READ, explain_command
 from kgcf.cli.predict import predict_command
 from kgcf.cli.streams import prepare_streams
 from kgcf.cli.train import resume_command, train_command
@@ -53,7 +53,7 @@ app.command("evaluate")(evaluate_command)
 app.command("compare")(compare_command)
 app.command("predict")(predict_command)
 app.command("complete")(complete_command)
-app.command("explain")(explain_command)
+app.command("explain", epilog=HOW_TO_READ)(explain_command)
 app.command("counterfactuals")(counterfactuals)
 app.command("tune")(tune_command)
 app.command("demo")(demo)

@@ -50,7 +50,7 @@ def complete_command(
 ) -> None:
     """Propose the most likely triples that the graph does not have."""
     with importing():
-        from kgcf.cli.answer_tables import answer_table
+        from kgcf.cli.answer_tables import show_answers
         from kgcf.prediction.calibration.completed_links import MEANING
         from kgcf.prediction.completion import complete, estimate_seconds, plan_completion
         from kgcf.prediction.outputs import write_answers
@@ -78,7 +78,7 @@ def complete_command(
     elif as_json:
         print_json([asdict(answer) for answer in answers])
     else:
-        Screen().print(answer_table(answers))
+        show_answers(answers)
 
 
 def _format(output: Path | None, form: str | None) -> str | None:

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from kgcf.cli.options import (
@@ -18,6 +17,7 @@ from kgcf.cli.options import (
     StripOption,
     open_data,
 )
+from kgcf.cli.tables import Column, DataTable, show_table
 from kgcf.data.locations import locate
 from kgcf.data.manifest import Benchmark, benchmark, benchmarks
 from kgcf.data.reading_options import Reading
@@ -25,6 +25,16 @@ from kgcf.machine.interrupts import importing
 from kgcf.screen import Screen, cell, print_json
 
 datasets_app = typer.Typer(help="List benchmark graphs, look into any graph, fetch files.", no_args_is_help=True)
+LISTED = (
+    Column("name"),
+    Column("entities", right=True, spare=1),
+    Column("relations", right=True, spare=2),
+    Column("train", right=True, spare=3),
+    Column("valid", right=True, spare=5),
+    Column("test", right=True, spare=4),
+    Column("licence", folds=True, spare=6),
+    Column("files", folds=True),
+)
 
 
 @datasets_app.command("ls")
@@ -34,16 +44,9 @@ def list_command(as_json: JsonOption = False) -> None:
     if as_json:
         print_json(found)
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    numbers = ("entities", "relations", "train", "valid", "test")
-    for title in ("name", *numbers, "licence", "files"):
-        table.add_column(title, justify="right" if title in numbers else "left", no_wrap=title != "files")
-    for entry in found:
-        cells = [f"{entry[number]:,}" for number in numbers]
-        table.add_row(str(entry["name"]), *cells, str(entry["licence"]), cell(str(entry["files"])))
-    screen = Screen()
-    screen.print(table)
-    screen.print("\nPairs such as wn18rr:v1 are inductive: they are tested on new entities.", style="dim")
+    show_table(DataTable(LISTED, [[entry[column.title] for column in LISTED] for entry in found]))
+    note = "Pairs such as wn18rr:v1 are inductive: they are tested on new entities."
+    Screen(stderr=True, wrap=False).print(note, style="dim")
 
 
 @datasets_app.command("info")

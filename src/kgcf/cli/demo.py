@@ -43,7 +43,7 @@ def demo() -> None:
             kept = ", ".join(_kept_back(data, head, relation))
             question = (f"\n{head} {relation} …", "bold")
             screen.print(Text.assemble(question, cell(f"  (kept back from training: {kept})")))
-            screen.print(answer_table(run.predict(head, relation, top=5, observed="train")))
+            screen.print(answer_table(run.predict(head, relation, top=5, observed="train")).for_people(screen.width)[0])
     screen.print("\nNext, on your own triples:  kgcf train my.tsv --output runs/mine")
     screen.print("                            kgcf predict runs/mine --head NAME --relation NAME")
 

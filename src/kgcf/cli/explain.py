@@ -24,6 +24,16 @@ if TYPE_CHECKING:
     from kgcf.explanation.explanation import Explanation
 
 
+HOW_TO_READ = (
+    "How to read it. First the triple and its probability. Then the paths: chains of known facts from head to tail, the "
+    "one that carries most weight first; a positive weight speaks for the triple, a negative one against it. "
+    "T, the treatment, is 1 if head and tail have the same neighbourhood role under the relation (by default: the same "
+    "core number), else 0; nothing medical is meant. Behind each edge stand its T as it is and as it would be. The "
+    "nearest pair with the other T shows what to compare with, and ITE how much T changes the probability. Last, what is "
+    "left of the score without the strongest path. docs/glossary.md explains every word."
+)
+
+
 def explain_command(
     run: RunArgument,
     head: Annotated[str, typer.Argument(metavar="HEAD", help="Name or label of the head.")],
@@ -41,6 +51,9 @@ def explain_command(
     asked: Annotated[
         Asked, typer.Option(help="Explain the triple as an answer for its tail or for its head.")
     ] = "tail",
+    detail: Annotated[
+        bool, typer.Option("--detail", help="Also say how the probability was made, and which part was asked for.")
+    ] = False,
     html: Annotated[
         Path | None, typer.Option(help="Write a page with everything into this file; - is standard output.")
     ] = None,
@@ -77,7 +90,7 @@ def explain_command(
         print_json(explanation.to_json())
         return
     screen = Screen(wrap=False)
-    print_explanation(screen, explanation)
+    print_explanation(screen, explanation, detail)
     for path in (html, png):
         if path is not None:
             screen.print(cell(f"Written to {path}.", "dim"))

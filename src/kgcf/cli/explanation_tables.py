@@ -13,9 +13,9 @@ from kgcf.explanation.words import (
 from kgcf.screen import Screen, cell
 
 
-def print_explanation(screen: Screen, explanation: Explanation) -> None:
+def print_explanation(screen: Screen, explanation: Explanation, detail: bool = False) -> None:
     """The answer, its paths, the counterfactual and the deletion check, for people."""
-    for line in answer_sentences(explanation):
+    for line in answer_sentences(explanation, detail):
         screen.print(cell(line, "bold"))
     if explanation.paths:
         screen.print(path_table(explanation))

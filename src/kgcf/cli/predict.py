@@ -19,7 +19,7 @@ from kgcf.cli.options import (
 )
 from kgcf.errors import DataError
 from kgcf.machine.interrupts import importing
-from kgcf.screen import Screen, print_json
+from kgcf.screen import print_json
 
 
 def predict_command(
@@ -38,12 +38,15 @@ def predict_command(
     paths: Annotated[
         int | None, typer.Option(min=1, show_default=str(PATHS), help="--explain with so many paths per answer.")
     ] = None,
+    detail: Annotated[
+        bool, typer.Option("--detail", help="--explain with logits and how the probability was made.")
+    ] = False,
     device: DeviceOption = CPU,
     as_json: JsonOption = False,
 ) -> None:
     """Predict the missing part of a triple: give two of --head, --relation, --tail."""
     with importing():
-        from kgcf.cli.answer_tables import answer_table, print_explained
+        from kgcf.cli.answer_tables import print_explained, show_answers
         from kgcf.explanation.explained_answers import explain_answers
         from kgcf.prediction.answers import UNKNOWN, Question
         from kgcf.runs.run import Run
@@ -51,9 +54,10 @@ def predict_command(
     question = Question(*(None if part == UNKNOWN else part for part in (head, relation, tail)))
     other = open_graph(graph, comment, strip)
     allowed = None if candidates is None else read_lines(candidates)
-    if explain or paths is not None:
+    if explain or detail or paths is not None:
         explainer = opened.explainer(other, observed)
-        print_explained(explain_answers(explainer, question, top, known, allowed, paths=paths or PATHS), as_json)
+        found = explain_answers(explainer, question, top, known, allowed, paths=paths or PATHS)
+        print_explained(found, as_json, detail)
         return
     answers = opened.predict(
         *question.parts, top=top, show_known=known, candidates=allowed, graph=other, observed=observed
@@ -61,7 +65,7 @@ def predict_command(
     if as_json:
         print_json([asdict(answer) for answer in answers])
         return
-    Screen().print(answer_table(answers))
+    show_answers(answers)
 
 
 def read_lines(path: Path) -> list[str]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from rich.table import Table
 
 from kgcf.cli.options import say_notes
 from kgcf.cli.study import Space, Study, Trial, describe_search
+from kgcf.cli.tables import Column, DataTable, show_table
 from kgcf.cli.watch import Told
 from kgcf.config import benchmark_note, configure
 from kgcf.data.dataset import Dataset
@@ -87,14 +87,13 @@ def _combinations(space: Space, seed: int) -> list[dict[str, str]]:
 
 
 def _report(trials: Sequence[Trial], space: Space) -> None:
-    table = Table(title="best validation MRR of every trial", title_justify="left", box=None, header_style="bold")
-    for title in ("trial", *space, "validation MRR"):
-        table.add_column(cell(title), justify="right")
+    titles = ("trial", *space, "validation MRR")
+    table = DataTable([Column(title, right=True) for title in titles], title="best validation MRR of every trial")
     for trial in sorted(trials, key=lambda t: -1.0 if t.score is None else t.score, reverse=True):
-        score = "failed" if trial.score is None else f"{trial.score:.4f}"
-        table.add_row(trial.folder.removeprefix("trial-"), *(cell(trial.values[key]) for key in space), score)
-    screen = Screen(wrap=False)
-    screen.print(table)
+        number, score = trial.folder.removeprefix("trial-"), "failed" if trial.score is None else f"{trial.score:.4f}"
+        table.rows.append([number, *(trial.values[key] for key in space), score])
+    show_table(table)
+    screen = Screen(stderr=True, wrap=False)
     for trial in trials:
         if trial.score is None:
             screen.print(cell(f"{trial.folder}: {trial.reason}"))

@@ -165,7 +165,8 @@ def test_sentences() -> None:
     table = match_pairs([[0, 0, 1], [1, 2, 0], [5, 1, 4]], data.graph, space, treatment, "all", False)
     sentences = [describe(table, row, data.entities, data.relations) for row in range(3)]
     assert sentences[0] == (
-        "For (Portugal, borders, Spain), treated and known, the nearest pair with the other treatment is (Spain, e3), "
+        "For (Portugal, borders, Spain), of the same neighbourhood role (T = 1) and known, "
+        "the nearest pair with the other treatment is (Spain, e3), "
         "at distance 3: (Spain, borders, e3) is not known."
     )
     assert sentences[1].startswith("For (Spain, inverse of borders, Portugal), treated and known,")
