@@ -35,8 +35,8 @@ def cell(text: str, style: StyleType = "") -> Text:
 class Screen(Console):
     """A console on which a string is only text: neither markup nor emoji codes nor control characters have effect.
 
-    Styles are given by `style=` or by `Text`. Without `wrap`, lines are as long as they are. Where nobody looks, as in a
-    pipe, nothing is cut or folded either, unless `COLUMNS` says how wide it is.
+    Styles are given by `style=` or by `Text`. Without `wrap`, lines are as long as they are. Where nobody looks,
+    as in a pipe, nothing is cut or folded either, unless `COLUMNS` says how wide it is.
     """
 
     def __init__(self, *, stderr: bool = False, wrap: bool = True) -> None:

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 HOW_TO_READ = (
-    "How to read it. First the triple and its probability. Then the paths: chains of known facts from head to tail, the "
-    "one that carries most weight first; a positive weight speaks for the triple, a negative one against it. "
-    "T, the treatment, is 1 if head and tail have the same neighbourhood role under the relation (by default: the same "
-    "core number), else 0; nothing medical is meant. Behind each edge stand its T as it is and as it would be. The "
-    "nearest pair with the other T shows what to compare with, and ITE how much T changes the probability. Last, what is "
-    "left of the score without the strongest path. docs/glossary.md explains every word."
+    "How to read it. First the triple and its probability. Then the paths: chains of known facts from head to tail, "
+    "the one that carries most weight first; a positive weight speaks for the triple, a negative one against it. "
+    "T, the treatment, is 1 if head and tail have the same neighbourhood role under the relation (by default: the "
+    "same core number), else 0; nothing medical is meant. Behind each edge stand its T as it is and as it would be. "
+    "The nearest pair with the other T shows what to compare with, and ITE how much T changes the probability. Last, "
+    "what is left of the score without the strongest path. docs/glossary.md explains every word."
 )
 
 
