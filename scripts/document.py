@@ -54,7 +54,13 @@ def sessions(document: Path) -> Iterator[Session]:
 def run(session: Session, folder: Path) -> str:
     """The session as it reads when its commands are run now, in `folder`."""
     parts: list[str] = []
-    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONWARNINGS": "error"}
+    environment = os.environ | {
+        "COLUMNS": "100",
+        "KGCF_TABLES": "people",
+        "NO_COLOR": "1",
+        "TERM": "dumb",
+        "PYTHONWARNINGS": "error",
+    }
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
     environment["KGCF_CACHE"] = str(folder / ".cache")
     for command in session.commands():

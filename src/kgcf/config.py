@@ -4,13 +4,14 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kgcf.causal.embedding import SpaceSettings
 from kgcf.causal.treatment import TreatmentSettings
 from kgcf.causal.treatment.settings import SEEDED
+from kgcf.choices import Candidates
 from kgcf.errors import SettingsError, closest, unknown_name
 from kgcf.model.kgcf import DecoderSettings
 from kgcf.propagation.layers.encoder import EncoderSettings
@@ -23,7 +24,7 @@ class MatchingSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    candidates: Literal["observed", "all"] = Field(
+    candidates: Candidates = Field(
         default="observed", description="Pairs that a train triple links, or all pairs of entities."
     )
 

@@ -16,6 +16,7 @@ from kgcf.causal.treatment import Treatment
 from kgcf.config import Changes, Settings, benchmark_note, configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
+from kgcf.evaluation.results import Evaluation
 from kgcf.machine.devices import CPU, find_device
 from kgcf.machine.provenance import provenance
 from kgcf.model.kgcf import KGCF
@@ -127,6 +128,11 @@ def _finish(run: Run, around: Surroundings) -> Run:
         if run.calibration is None:
             run.calibrate(test=False)
     return run
+
+
+def evaluate_on_test(run: Run) -> Evaluation | None:
+    """The last stage, once: rank the test triples, keep the results and the worth of the calibration in the run."""
+    return run.evaluate("test", save=True) if len(run.data.test) else None
 
 
 def open_run(path: str | Path, device: str = CPU) -> Run:

@@ -5,8 +5,10 @@ characters that a terminal obeys. All output for people goes through `Screen`, f
 """
 
 import json
+import os
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console, HighlighterType, JustifyMethod, OverflowMethod
@@ -16,6 +18,8 @@ from rich.text import Text
 # Control characters, line and paragraph separators, directional overrides and isolates, and halves of surrogate pairs.
 _ACTIVE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+
+_AS_WIDE_AS_NEEDED = 100_000
 
 
 def inert(text: str, keep: str = "") -> str:
@@ -31,11 +35,15 @@ def cell(text: str, style: StyleType = "") -> Text:
 class Screen(Console):
     """A console on which a string is only text: neither markup nor emoji codes nor control characters have effect.
 
-    Styles are given by `style=` or by `Text`. Without `wrap`, lines are as long as they are.
+    Styles are given by `style=` or by `Text`. Without `wrap`, lines are as long as they are. Where nobody looks,
+    as in a pipe, nothing is cut or folded either, unless `COLUMNS` says how wide it is.
     """
 
     def __init__(self, *, stderr: bool = False, wrap: bool = True) -> None:
-        super().__init__(stderr=stderr, soft_wrap=not wrap, highlight=False)
+        looked_at = (sys.stderr if stderr else sys.stdout).isatty() or os.environ.get("COLUMNS")
+        super().__init__(
+            stderr=stderr, soft_wrap=not wrap, highlight=False, width=None if looked_at else _AS_WIDE_AS_NEEDED
+        )
 
     def render_str(
         self,
@@ -61,6 +69,12 @@ def print_json(value: object) -> None:
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     plain = not encoding.lower().replace("-", "").startswith("utf")
     sys.stdout.write(json_text(value, plain) + "\n")
+    sys.stdout.flush()
+
+
+def print_rows(rows: Iterable[Iterable[str]]) -> None:
+    """Print lines of cells between tabs on standard output; tabs and line breaks within a cell are written out."""
+    sys.stdout.write("".join("\t".join(map(inert, row)) + "\n" for row in rows))
     sys.stdout.flush()
 
 

@@ -48,10 +48,13 @@ def a_triple() -> list[str]:
 def test_text_json_page_and_picture(run: Path, tmp_path: Path) -> None:
     text = explain(run, *a_triple(), "--html", tmp_path / "page.html", "--png", tmp_path / "paths.png").stdout
     assert "it was hidden before asking" in text  # everything that was given is observed
-    assert "Being treated changes the probability by" in text
+    assert "Having the same role changes the probability by" in text
     assert "Without the strongest path the logit" in text
     found = json.loads(explain(run, *a_triple(), "--json").stdout)
-    assert f"probability {found['probability']:.3f}" in text
+    assert f"probability {found['probability']:.3f}." in text
+    assert "asked for the" not in text
+    made = f"({found['probability_from']} of logit {found['logit']:.3f}, asked for the head)"
+    assert made.replace("head", "tail") in explain(run, *a_triple(), "--detail").stdout
     for path in found["paths"]:
         assert path["edges"][0]["head"]["label"] == a_triple()[0]
         assert path["edges"][-1]["tail"]["label"] == a_triple()[2]
@@ -113,13 +116,17 @@ def test_predict_shows_why(run: Path) -> None:
         plain = json.loads(predict(run, *asked, "--json").stdout)
         found = json.loads(predict(run, *asked, "--explain", "--json").stdout)
         text = predict(run, *asked, "--paths", "1").stdout
+        detailed = predict(run, *asked, "--detail").stdout
         assert [{key: item[key] for key in answer} for item, answer in zip(found, plain, strict=True)] == plain
         for item in found:
             why = item["explanation"]
             assert why["probability"] == pytest.approx(item["probability"], abs=1e-5)
             assert len(why["paths"]) <= 3
             assert f"{item['rank']}. {item['head']} —{item['relation']}→ {item['tail']}" in text
-            assert f"probability {item['probability']:.4f} ({item['probability_from']})" in text
+            assert f"probability {item['probability']:.4f}" in text
+            made = f"probability {item['probability']:.4f} ({item['probability_from']} of logit {item['logit']:.3f})"
+            assert made in detailed
+        assert "logit" not in text
         shown = [line for line in text.splitlines() if line.strip()[:1] in "+-" and line.strip()]
         assert len(shown) == sum(bool(item["explanation"]["paths"]) for item in found)
         assert text.count("T = ") >= len(found)

@@ -80,14 +80,16 @@ def said(*arguments: str | Path) -> Result:
 
 
 @pytest.mark.parametrize("entity", range(len(LABELS)))
-def test_predict_shows_every_label(place: Path, entity: int) -> None:
+def test_predict_shows_every_label(place: Path, entity: int, monkeypatch: pytest.MonkeyPatch) -> None:
     only = place / "only.txt"
     only.write_text("e20\n", encoding="utf-8")
     asked = ("--head", LABELS[entity], "--relation", RELATIONS[2], "--candidates", only, "--known")
-    table = said("predict", run_of(place), *asked).stdout
-    assert inert(LABELS[entity]) in table
-    assert inert(RELATIONS[2]) in table
-    assert r"Keyring [old] \x1b[32m (e20)" in table
+    for form, end in (("people", r"Keyring [old] \x1b[32m (e20)"), ("", "\te20\t")):
+        monkeypatch.setenv("KGCF_TABLES", form)
+        table = said("predict", run_of(place), *asked).stdout
+        assert inert(LABELS[entity]) in table
+        assert inert(RELATIONS[2]) in table
+        assert end in table
     (answer,) = json.loads(said("predict", run_of(place), *asked, "--json").stdout)
     assert (answer["head"], answer["relation"], answer["tail"]) == (LABELS[entity], RELATIONS[2], "e20")
     assert (answer["head_name"], answer["tail_name"]) == (LABELS[entity], "Keyring [old] \x1b[32m")

@@ -141,12 +141,12 @@ class Interrupter:
 
 sys.meta_path.insert(0, Interrupter())
 from kgcf.__main__ import main
-sys.argv[1:] = ["--version"]
+sys.argv[1:] = ["compare", "nothing"]
 main()
 """
 
 
-@pytest.mark.parametrize("module", ["kgcf.cli", "typer", "numpy", "torch", "kgcf.cli.tune"])
+@pytest.mark.parametrize("module", ["kgcf.cli", "typer", "numpy", "torch", "kgcf.cli.tune", "kgcf.runs.comparison"])
 def test_interrupts_are_quiet_while_importing(module: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, module], capture_output=True, text=True, check=False, timeout=120

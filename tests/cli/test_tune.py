@@ -11,7 +11,7 @@ import typer
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
-from kgcf.cli import tune
+from kgcf.cli import search as searching
 from kgcf.cli.study import Study, describe_search
 from kgcf.cli.train import train_command
 from kgcf.cli.train_line import train_line
@@ -129,7 +129,7 @@ def test_a_stopped_trial_is_taken_up_again(data: Path, copy: Path, monkeypatch: 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(tune, "fit", stop)
+        patch.setattr(searching, "fit", stop)
         with pytest.raises(BaseException):  # noqa: B017
             rows(data, copy, "--trials", "2")
     assert [row[0] for row in rows(data, copy, "--trials", "1")] == ["0"]
@@ -146,7 +146,7 @@ def test_a_trial_that_was_trained_but_not_noted_is_not_trained_again(
         patch.setattr(Study, "add", stop)
         with pytest.raises(KgcfError, match="stopped"):
             rows(data, copy, "--trials", "2")
-    monkeypatch.setattr(tune, "fit", stop)
+    monkeypatch.setattr(searching, "fit", stop)
     assert sorted(row[0] for row in rows(data, copy, "--trials", "2")) == ["0", "1"]
 
 

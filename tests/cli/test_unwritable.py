@@ -69,7 +69,7 @@ def test_what_cannot_be_written_is_refused_before_the_work(
     monkeypatch.setattr(Run, "open", working)
     for module in ("counterfactuals", "evaluate", "datasets"):
         monkeypatch.setattr(sys.modules[f"kgcf.cli.{module}"], "open_data", working)
-    monkeypatch.setattr(sys.modules["kgcf.cli.compare"], "read_record", working)
+    monkeypatch.setattr("kgcf.runs.comparison.read_record", working)
     asked = [part.replace("PLACE", str(tmp_path / "file" / "below")) for part in command]
     done = CliRunner().invoke(app, asked)
     assert isinstance(done.exception, KgcfError), done.exception

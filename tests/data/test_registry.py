@@ -8,7 +8,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from kgcf.data import registry
+from kgcf.data import locations, registry
 from kgcf.data.download import DownloadError
 from kgcf.data.locations import Place, cache_folder, find_graph, places
 from kgcf.data.manifest import Benchmark, benchmark, benchmarks, graph
@@ -24,9 +24,10 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """No benchmark files but those that the test puts into `data` (KGCF_DATA) or `cache` (KGCF_CACHE)."""
     monkeypatch.setenv("KGCF_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("KGCF_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(
-        registry, "places", lambda root=None: [p for p in places(root) if tmp_path in (p.path, *p.path.parents)]
-    )
+    for module in (registry, locations):
+        monkeypatch.setattr(
+            module, "places", lambda root=None: [p for p in places(root) if tmp_path in (p.path, *p.path.parents)]
+        )
     return tmp_path
 
 
@@ -47,7 +48,8 @@ def put(folder: Path, files: dict[str, bytes]) -> None:
 def known_as(monkeypatch: pytest.MonkeyPatch, *graphs: object, names_from: str | None = None) -> None:
     """Make the registry know one benchmark, `tiny`, of these graphs."""
     tiny = Benchmark("tiny", graphs, (), "none", "a test", names_from)  # type: ignore[arg-type]
-    monkeypatch.setattr(registry, "benchmark", lambda _: tiny)
+    for module in (registry, locations):
+        monkeypatch.setattr(module, "benchmark", lambda _: tiny)
 
 
 @pytest.mark.parametrize(

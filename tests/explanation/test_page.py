@@ -222,7 +222,7 @@ def test_the_page_needs_no_other_file() -> None:
 @pytest.mark.parametrize(
     ("build", "said"),
     [
-        (lambda: people().explain("Ann", "likes", "Cyd"), "Being treated changes the probability"),
+        (lambda: people().explain("Ann", "likes", "Cyd"), "Having the same role changes the probability"),
         (lambda: people(treatment=False).explain("Ann", "likes", "Cyd"), "This model has no treatment"),
         (lambda: people().explain("Ann", "likes", "Hal"), "There is no path to remove."),
         (lambda: people().explain("Ann", "likes", "Ann"), "the same entity"),

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from kgcf.cli.evaluate import show_calibration
-from kgcf.cli.predict import answer_table
+from kgcf.cli.answer_tables import answer_table
+from kgcf.cli.evaluation_tables import show_calibration
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
@@ -251,9 +251,9 @@ def test_a_run_without_validation_says_why_it_has_sigmoids(tmp_path: Path) -> No
 
 def test_people_see_which_probability_it_is(trained: Run, capsys: pytest.CaptureFixture[str]) -> None:
     unseen = Answer("a", "r", "b", "a", "r", "b", 1, 0.5, 0.25, "isotonic", "a question", False, False, False, True)
-    Console(width=120).print(answer_table([unseen]))
+    Console(width=120).print(answer_table([unseen]).for_people(120)[0])
     text = capsys.readouterr().out
-    assert "probability (isotonic)" in text
+    assert "probability: isotonic." in text
     assert "no path, head unseen" in text
     assert "unseen: train has no triple of this relation" in text
     show_calibration(trained.calibrate())

@@ -14,7 +14,7 @@ from kgcf.cli.counterfactuals import counterfactuals
 from kgcf.cli.datasets import datasets_app
 from kgcf.cli.demo import demo
 from kgcf.cli.evaluate import evaluate_command
-from kgcf.cli.explain import explain_command
+from kgcf.cli.explain import HOW_TO_READ, explain_command
 from kgcf.cli.predict import predict_command
 from kgcf.cli.streams import prepare_streams
 from kgcf.cli.train import resume_command, train_command
@@ -22,7 +22,6 @@ from kgcf.cli.tune import tune_command
 from kgcf.errors import KgcfError
 from kgcf.machine.interrupts import STOPPED, plain_interrupts, quiet_interrupts
 from kgcf.screen import Screen, inert
-from kgcf.storage import DISK, cannot_write
 
 
 class Commands(TyperGroup):
@@ -54,7 +53,7 @@ app.command("evaluate")(evaluate_command)
 app.command("compare")(compare_command)
 app.command("predict")(predict_command)
 app.command("complete")(complete_command)
-app.command("explain")(explain_command)
+app.command("explain", epilog=HOW_TO_READ)(explain_command)
 app.command("counterfactuals")(counterfactuals)
 app.command("tune")(tune_command)
 app.command("demo")(demo)
@@ -86,6 +85,8 @@ def _run() -> None:
     except KgcfError as error:
         _complain(str(error))
     except OSError as error:  # of the disk, where no file is to blame: standard output, a temporary folder
+        from kgcf.storage import DISK, cannot_write
+
         if error.errno not in DISK:
             raise
         _complain(cannot_write(error.filename or "the output", error))

@@ -1,15 +1,16 @@
 """`kgcf compare RUN …`: runs beside each other, and their learning curves as a picture."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
-from kgcf.figure_files import check_picture
-from kgcf.runs.comparison import RunRecord, read_record
+from kgcf.cli.tables import Column, DataTable, show_table
+from kgcf.machine.interrupts import importing
 from kgcf.screen import Screen, cell
-from kgcf.storage import check_writable
+
+if TYPE_CHECKING:
+    from kgcf.runs.comparison import RunRecord
 
 
 def compare_command(
@@ -17,11 +18,15 @@ def compare_command(
     plot: Annotated[Path | None, typer.Option(help="Draw validation MRR by epoch: a .png or .svg file.")] = None,
 ) -> None:
     """Compare runs: settings that matter, best validation, test figures, time."""
+    with importing():
+        from kgcf.figure_files import check_picture
+        from kgcf.runs.comparison import read_record
+        from kgcf.storage import check_writable
     if plot is not None:
         check_picture(plot)
         check_writable(plot)
     records = [read_record(path) for path in runs]
-    Screen().print(_table(records))
+    show_table(_table(records))
     if plot is not None:
         from kgcf.runs.plots import draw_learning  # matplotlib is slow to import, and seldom needed
 
@@ -29,21 +34,18 @@ def compare_command(
         Screen(wrap=False).print(cell(f"The picture is in {plot}."))
 
 
-def _table(records: list[RunRecord]) -> Table:
+def _table(records: "list[RunRecord]") -> DataTable:
     """One column for each run, one row for each thing that can be compared."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("")
-    for record in records:
-        table.add_column(cell(record.name), justify="right", overflow="fold")
     columns = [_column(record) for record in records]
-    for title in columns[0]:
-        table.add_row(title, *(cell(column[title]) for column in columns))
-    table.caption = "All MRR, MR and H@k: filtered, both sides, realistic ties."
-    table.caption_justify = "left"
+    table = DataTable(
+        (Column("run"), *(Column(record.name, right=True, folds=True) for record in records)),
+        caption="All MRR, MR and H@k: filtered, both sides, realistic ties.",
+    )
+    table.rows += [[title, *(column[title] for column in columns)] for title in columns[0]]
     return table
 
 
-def _column(record: RunRecord) -> dict[str, str]:
+def _column(record: "RunRecord") -> dict[str, str]:
     settings, best, test = record.settings, record.best, record.test
     return {
         "dataset": record.dataset,
@@ -56,10 +58,10 @@ def _column(record: RunRecord) -> dict[str, str]:
         "epochs done": f"{len(record.epochs)} of {settings.training.epochs}",
         "minutes": f"{record.minutes:.1f}",
         "best validation MRR": "" if best is None else f"{best[1]:.4f}",
-        "  in epoch": "" if best is None else f"{best[0]:.0f}",
+        "best epoch": "" if best is None else f"{best[0]:.0f}",
         "test MRR": f"{test['mrr']:.4f}" if test else "",
-        "  MR": f"{test['mr']:,.1f}" if test else "",
-        "  H@1": f"{test['hits@1']:.4f}" if test else "",
-        "  H@3": f"{test['hits@3']:.4f}" if test else "",
-        "  H@10": f"{test['hits@10']:.4f}" if test else "",
+        "test MR": f"{test['mr']:,.1f}" if test else "",
+        "test H@1": f"{test['hits@1']:.4f}" if test else "",
+        "test H@3": f"{test['hits@3']:.4f}" if test else "",
+        "test H@10": f"{test['hits@10']:.4f}" if test else "",
     }

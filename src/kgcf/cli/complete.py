@@ -2,22 +2,24 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from kgcf.cli.options import CommentOption, DeviceOption, JsonOption, StripOption, open_graph
-from kgcf.cli.predict import GraphOption, ObservedOption, answer_table
+from kgcf.choices import CPU, OutputFormat, Scope
+from kgcf.cli.options import (
+    CommentOption,
+    DeviceOption,
+    GraphOption,
+    JsonOption,
+    ObservedOption,
+    RunArgument,
+    StripOption,
+    open_graph,
+)
 from kgcf.cli.streams import STANDARD, deliver
-from kgcf.cli.train import RunArgument
-from kgcf.machine.devices import CPU
-from kgcf.prediction.calibration.completed_links import MEANING
-from kgcf.prediction.completion import complete, estimate_seconds, plan_completion
-from kgcf.prediction.outputs import check_format, write_answers
-from kgcf.progress import showing
-from kgcf.runs.run import Run
+from kgcf.machine.interrupts import importing
 from kgcf.screen import Screen, cell, print_json
-from kgcf.storage import check_writable
 
 
 def complete_command(
@@ -25,7 +27,7 @@ def complete_command(
     relation: Annotated[list[str] | None, typer.Option(help="Only this relation. Repeatable [default: all].")] = None,
     top: Annotated[int, typer.Option(min=1, help="How many triples.")] = 1000,
     candidates: Annotated[
-        Literal["seen", "all"],
+        Scope,
         typer.Option(help="Entities already seen on that side of the relation, or all entities."),
     ] = "seen",
     min_probability: Annotated[
@@ -35,7 +37,7 @@ def complete_command(
         Path | None, typer.Option(help="Write .tsv, .csv, .parquet, .jsonl or .nt; - is standard output.")
     ] = None,
     form: Annotated[
-        Literal["tsv", "csv", "parquet", "jsonl", "nt"] | None,
+        OutputFormat | None,
         typer.Option("--format", help="Of the output [default: by the ending of its name; tsv on standard output]."),
     ] = None,
     estimate: Annotated[bool, typer.Option("--estimate", help="Only say what it would cost.")] = False,
@@ -47,6 +49,13 @@ def complete_command(
     as_json: JsonOption = False,
 ) -> None:
     """Propose the most likely triples that the graph does not have."""
+    with importing():
+        from kgcf.cli.answer_tables import show_answers
+        from kgcf.prediction.calibration.completed_links import MEANING
+        from kgcf.prediction.completion import complete, estimate_seconds, plan_completion
+        from kgcf.prediction.outputs import write_answers
+        from kgcf.progress import showing
+        from kgcf.runs.run import Run
     if form is not None and output is None:
         output = STANDARD
     kind = _format(output, form)
@@ -69,13 +78,16 @@ def complete_command(
     elif as_json:
         print_json([asdict(answer) for answer in answers])
     else:
-        Screen().print(answer_table(answers))
+        show_answers(answers)
 
 
 def _format(output: Path | None, form: str | None) -> str | None:
     """The ending that stands for the format, checked before any work is done; None where no file is written."""
     if output is None:
         return None
+    from kgcf.prediction.outputs import check_format
+    from kgcf.storage import check_writable
+
     kind = f".{form}" if form is not None else ".tsv" if output == STANDARD else output.suffix.lower()
     check_format(output, kind)
     if output != STANDARD:

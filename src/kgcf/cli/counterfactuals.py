@@ -1,20 +1,11 @@
 """`kgcf counterfactuals DATA`: substitutes, outcomes and effects of the treatment, printed and saved for any graph."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, cast, get_args
 
-import numpy as np
 import typer
-from pydantic import ValidationError
 
-from kgcf.causal.cache import Cache, user_cache
-from kgcf.causal.counterfactual import CounterfactualTable, Diagnostics, diagnose, match_pairs
-from kgcf.causal.counterfactual.candidates import Candidates
-from kgcf.causal.counterfactual.descriptions import describe, example_rows, row_json
-from kgcf.causal.embedding import EntitySpace, SpaceSettings
-from kgcf.causal.stages import CausalStages
-from kgcf.causal.treatment import TREATMENTS, Treatment, TreatmentSettings
-from kgcf.cli.diagnostics_tables import diagnostics_tables
+from kgcf.choices import Candidates, MethodName, Psi, RemoveRule
 from kgcf.cli.options import (
     CommentOption,
     DataArgument,
@@ -26,25 +17,14 @@ from kgcf.cli.options import (
     StripOption,
     open_data,
 )
-from kgcf.data.dataset import Dataset
-from kgcf.data.hiding import Remove
 from kgcf.data.reading_options import Reading
-from kgcf.errors import SettingsError, unknown_name
-from kgcf.machine.provenance import provenance
-from kgcf.progress import showing
-from kgcf.screen import Screen, cell, print_json
-from kgcf.storage import check_writable, write_json
-from kgcf.training.batches import choose_removal
-
-_CANDIDATES = ("observed", "all")
-_REMOVE = ("auto", "triple", "pair")
-_PSI = ("frequency", "uniform", "inverse")
-
+from kgcf.errors import unknown_name
+from kgcf.machine.interrupts import importing
 
 TripleOption = Annotated[
     tuple[str, str, str] | None, typer.Option(metavar="H R T", help="Only this triple, known or not.")
 ]
-TreatmentOption = Annotated[str, typer.Option(help=f"{', '.join(TREATMENTS)}.")]
+TreatmentOption = Annotated[str, typer.Option(help=f"{', '.join(get_args(MethodName))}.")]
 CoreOption = Annotated[int | None, typer.Option(min=1, help="core_component: which core.")]
 LabelsOption = Annotated[Path | None, typer.Option(help="file: lines entity, tab, (relation, tab,) label.")]
 CandidatesOption = Annotated[str, typer.Option(help="observed pairs or all pairs.")]
@@ -91,128 +71,30 @@ def counterfactuals(
     as_json: JsonOption = False,
 ) -> None:
     """Find, for every train triple, the nearest pair with the other treatment, and say what follows from it."""
-    chosen = cast(Candidates, _choice("candidate set", candidates, _CANDIDATES))
-    space_settings = SpaceSettings(psi=cast(Any, _choice("weight", psi, _PSI)), seed=seed)
-    settings = _treatment_settings(treatment, leave_one_out, k, labels)
-    rule = cast(Remove | Literal["auto"], _choice("removal", remove, _REMOVE))
+    for kind, given, choices in (
+        ("candidate set", candidates, Candidates),
+        ("weight", psi, Psi),
+        ("treatment", treatment, MethodName),
+        ("removal", remove, RemoveRule),
+    ):
+        if given not in get_args(choices):
+            raise unknown_name(kind, given, get_args(choices))
+    with importing():
+        from kgcf.causal.embedding import SpaceSettings
+        from kgcf.cli.counterfactual_report import CausalWork, Shown, print_triple, report, treatment_settings
+        from kgcf.storage import check_writable
+    work = CausalWork(
+        treatment_settings(treatment, leave_one_out, k, labels),
+        SpaceSettings(psi=cast(Psi, psi), seed=seed),
+        cast(Candidates, candidates),
+        cast(RemoveRule, remove),
+        threads,
+        cache,
+    )
     if output is not None:
         check_writable(output / "counterfactuals.parquet")
     dataset = open_data(data, names, Reading(header, comment, strip), split_seed, allow_inverse_leak, quiet=as_json)
-    hides: Remove = choose_removal(dataset.graph, dataset.valid.queries) if rule == "auto" else rule
-    stages = CausalStages(user_cache(_notice) if cache else Cache(None), threads, showing)
-    assigned = _assign(stages, dataset, settings)
-    space = stages.space(dataset.graph, space_settings)
     if triple is not None:
-        _print_triple(dataset, _ids(dataset, triple), space, assigned, chosen, hides, as_json)
-        return
-    table = stages.table(space, assigned, chosen, leave_one_out, hides)
-    found = _diagnose(dataset, table, space, assigned, seed, pairs, threads)
-    rows = list(example_rows(table, examples, np.random.default_rng(seed)))
-    _deliver(dataset, table, found, rows, _protocol(settings, space_settings, pairs), relations, output, as_json)
-
-
-def _deliver(
-    dataset: Dataset,
-    table: CounterfactualTable,
-    found: Diagnostics,
-    rows: list[int],
-    protocol: dict[str, Any],
-    relations: int,
-    output: Path | None,
-    as_json: bool,
-) -> None:
-    """Save what is to be saved, then print tables or JSON."""
-    examples = [row_json(table, row, dataset.entities, dataset.relations) for row in rows]
-    result = {**found.to_json(), "examples": examples, "protocol": protocol}
-    if output is not None:
-        table.to_parquet(output / "counterfactuals.parquet", dataset.entities, dataset.relations)
-        write_json(output / "diagnostics.json", result)
-        from kgcf.causal.counterfactual.plots import plot_diagnostics  # matplotlib is slow to import, and seldom needed
-
-        for name in ("diagnostics.png", "diagnostics.svg"):
-            plot_diagnostics(found, output / name)
-    if as_json:
-        print_json(result)
-        return
-    screen = Screen()
-    screen.print(diagnostics_tables(found, relations))
-    for row in rows:
-        screen.print()
-        screen.print(cell(describe(table, row, dataset.entities, dataset.relations)))
-    if output is not None:
-        screen.print()
-        screen.print(cell(f"Written to {output}"), soft_wrap=True)
-
-
-def _protocol(treatment: TreatmentSettings, space: SpaceSettings, pairs: int) -> dict[str, Any]:
-    settings = {"treatment": treatment.model_dump(mode="json"), "space": space.model_dump(mode="json")}
-    return {**settings, "pairs_per_relation": pairs, **provenance()}
-
-
-def _assign(stages: CausalStages, dataset: Dataset, settings: TreatmentSettings) -> Treatment:
-    """Label the entities, and pass on what the method has to say."""
-    assigned = stages.treatment(dataset.graph, settings, dataset.entities, dataset.relations)
-    for note in assigned.notes:
-        _notice(note)
-    return assigned
-
-
-def _choice(kind: str, name: str, choices: tuple[str, ...]) -> str:
-    if name not in choices:
-        raise unknown_name(kind, name, choices)
-    return name
-
-
-def _treatment_settings(method: str, leave_one_out: bool, k: int | None, labels: Path | None) -> TreatmentSettings:
-    given: dict[str, Any] = {"method": _choice("treatment", method, tuple(TREATMENTS)), "leave_one_out": leave_one_out}
-    given |= {} if k is None else {"k": k}
-    given |= {} if labels is None else {"path": labels}
-    try:
-        return TreatmentSettings(**given)
-    except ValidationError as error:
-        raise SettingsError(
-            " ".join(problem["msg"].removeprefix("Value error, ") for problem in error.errors())
-        ) from None
-
-
-def _notice(text: str) -> None:
-    Screen(stderr=True, wrap=False).print(cell(f"note: {text}", "dim"))
-
-
-def _ids(dataset: Dataset, triple: tuple[str, str, str]) -> tuple[int, int, int]:
-    head, relation, tail = triple
-    entities = dataset.entities
-    return entities.id(head, "entity"), dataset.relations.id(relation, "relation"), entities.id(tail, "entity")
-
-
-def _print_triple(
-    dataset: Dataset,
-    triple: tuple[int, int, int],
-    space: EntitySpace,
-    treatment: Treatment,
-    candidates: Candidates,
-    remove: Remove,
-    as_json: bool,
-) -> None:
-    table = match_pairs([triple], dataset.graph, space, treatment, candidates, remove=remove)
-    if as_json:
-        values = row_json(table, 0, dataset.entities, dataset.relations)
-        print_json({**values, "note": table.note})
-        return
-    screen = Screen(wrap=False)
-    screen.print(cell(describe(table, 0, dataset.entities, dataset.relations)))
-    screen.print(table.note)
-
-
-def _diagnose(
-    dataset: Dataset,
-    table: CounterfactualTable,
-    space: EntitySpace,
-    treatment: Treatment,
-    seed: int,
-    pairs: int,
-    threads: int | None,
-) -> Diagnostics:
-    relations = len(np.unique(dataset.graph.triples[:, 1]))
-    with showing("effects and placebos", 3 * relations) as advance:
-        return diagnose(dataset, table, space, treatment, seed, pairs, threads, advance)
+        print_triple(work, dataset, triple, as_json)
+    else:
+        report(work, dataset, Shown(pairs, examples, relations, output, as_json))

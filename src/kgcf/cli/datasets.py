@@ -3,12 +3,9 @@
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
-from rich.table import Table
 from rich.text import Text
 
-from kgcf.cli.dataset_tables import facts_tables
 from kgcf.cli.options import (
     CommentOption,
     DataArgument,
@@ -20,34 +17,36 @@ from kgcf.cli.options import (
     StripOption,
     open_data,
 )
-from kgcf.data import registry
-from kgcf.data.manifest import Benchmark
+from kgcf.cli.tables import Column, DataTable, show_table
+from kgcf.data.locations import locate
+from kgcf.data.manifest import Benchmark, benchmark, benchmarks
 from kgcf.data.reading_options import Reading
-from kgcf.data.statistics import describe
-from kgcf.figure_files import check_picture
+from kgcf.machine.interrupts import importing
 from kgcf.screen import Screen, cell, print_json
-from kgcf.storage import check_writable
 
 datasets_app = typer.Typer(help="List benchmark graphs, look into any graph, fetch files.", no_args_is_help=True)
+LISTED = (
+    Column("name"),
+    Column("entities", right=True, spare=1),
+    Column("relations", right=True, spare=2),
+    Column("train", right=True, spare=3),
+    Column("valid", right=True, spare=5),
+    Column("test", right=True, spare=4),
+    Column("licence", folds=True, spare=6),
+    Column("files", folds=True),
+)
 
 
 @datasets_app.command("ls")
 def list_command(as_json: JsonOption = False) -> None:
     """List the benchmarks: size, licence, and where their files are."""
-    found = [_entry(benchmark) for benchmark in registry.benchmarks().values()]
+    found = [_entry(known) for known in benchmarks().values()]
     if as_json:
         print_json(found)
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    numbers = ("entities", "relations", "train", "valid", "test")
-    for title in ("name", *numbers, "licence", "files"):
-        table.add_column(title, justify="right" if title in numbers else "left", no_wrap=title != "files")
-    for entry in found:
-        cells = [f"{entry[number]:,}" for number in numbers]
-        table.add_row(str(entry["name"]), *cells, str(entry["licence"]), cell(str(entry["files"])))
-    screen = Screen()
-    screen.print(table)
-    screen.print("\nPairs such as wn18rr:v1 are inductive: they are tested on new entities.", style="dim")
+    show_table(DataTable(LISTED, [[entry[column.title] for column in LISTED] for entry in found]))
+    note = "Pairs such as wn18rr:v1 are inductive: they are tested on new entities."
+    Screen(stderr=True, wrap=False).print(note, style="dim")
 
 
 @datasets_app.command("info")
@@ -67,6 +66,13 @@ def info_command(
     as_json: JsonOption = False,
 ) -> None:
     """Say what is in a graph: counts, degrees, hops, relation categories, unseen entities, leaks."""
+    with importing():
+        import numpy as np
+
+        from kgcf.cli.dataset_tables import facts_tables
+        from kgcf.data.statistics import describe
+        from kgcf.figure_files import check_picture
+        from kgcf.storage import check_writable
     if plot is not None:
         check_picture(plot)
         check_writable(plot)
@@ -76,7 +82,7 @@ def info_command(
         from kgcf.data.plots import draw_relations  # matplotlib is slow to import, and seldom needed
 
         draw_relations(facts, plot)
-    known = None if dataset.benchmark is None else registry.benchmark(dataset.benchmark)
+    known = None if dataset.benchmark is None else benchmark(dataset.benchmark)
     if as_json:
         found = facts.to_json() | ({} if known is None else {"benchmark": _entry(known)})
         print_json(found)
@@ -98,27 +104,29 @@ def get_command(
     to: Annotated[Path | None, typer.Option(help="Folder to put it into [default: the user cache].")] = None,
 ) -> None:
     """Copy or download a benchmark into the user cache, checked by sha256, and say where it is."""
-    folders, notes = registry.get(name, to)
+    with importing():
+        from kgcf.data.registry import get
+    folders, notes = get(name, to)
     for note in notes:
         Screen(stderr=True, wrap=False).print(cell(f"note: {note}", "dim"))
     for folder in folders:
         Screen(wrap=False).print(cell(str(folder)))
 
 
-def _entry(benchmark: Benchmark) -> dict[str, str | int | bool]:
-    first, last = benchmark.graphs[0], benchmark.graphs[-1]
-    place = registry.locate(benchmark.name)
-    absent = "download" if benchmark.downloadable else "not at hand"
+def _entry(known: Benchmark) -> dict[str, str | int | bool]:
+    first, last = known.graphs[0], known.graphs[-1]
+    place = locate(known.name)
+    absent = "download" if known.downloadable else "not at hand"
     return {
-        "name": benchmark.name,
-        "about": benchmark.about,
+        "name": known.name,
+        "about": known.about,
         "entities": first.entities,
         "relations": first.relations,
         "train": first.train,
         "valid": first.valid,
         "test": last.test,
-        "inductive": benchmark.inductive,
-        "licence": benchmark.licence,
+        "inductive": known.inductive,
+        "licence": known.licence,
         "source": first.source,
         "files": absent if place is None else place.title,
         "path": "" if place is None else str(place.path),

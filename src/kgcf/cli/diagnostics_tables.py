@@ -28,7 +28,9 @@ def _table(title: str, *columns: str) -> Table:
 
 def _shares(diagnostics: Diagnostics) -> Table:
     shares = diagnostics.shares
-    table = _table(f"treated, {diagnostics.method}", "", "positives", "random negatives")
+    table = _table(
+        f"share with T = 1: the same neighbourhood role, by {diagnostics.method}", "", "positives", "random negatives"
+    )
     table.add_row("train, full graph", _number(shares.train), _number(shares.train_negatives))
     left_out = _number(shares.train_left_out), _number(shares.train_negatives_left_out)
     table.add_row(f"train, {diagnostics.left_out} left out", *left_out)
@@ -67,7 +69,7 @@ def _relations(diagnostics: Diagnostics, count: int) -> Group:
     shown = diagnostics.relations[:count]
     whole = len(shown) == len(diagnostics.relations)
     title = "by relation" if whole else f"by relation, {len(shown)} of {len(diagnostics.relations)}"
-    matches = _table(title, "", "triples", "treated", "matched", "distance", "A^CF | 0", "A^CF | 1")
+    matches = _table(title, "", "triples", "T = 1", "matched", "distance", "A^CF | 0", "A^CF | 1")
     effects = _table(f"effects {title}", "", "ATE", "error", "T shuffled", "labels permuted")
     for part in shown:
         summary, effect = part.matches, part.effects.effect

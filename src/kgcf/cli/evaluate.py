@@ -1,12 +1,11 @@
 """`kgcf evaluate RUN|DATA`: rank the answers of a split and print, or write, the results with their protocol."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgcf.baselines.frequency import FrequencyScorer
-from kgcf.cli.evaluation_tables import breakdown_tables, evaluation_table
+from kgcf.choices import CPU
 from kgcf.cli.options import (
     CommentOption,
     DeviceOption,
@@ -20,17 +19,15 @@ from kgcf.cli.options import (
 )
 from kgcf.cli.streams import STANDARD
 from kgcf.data.reading_options import Reading
-from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import SettingsError, StorageError
-from kgcf.evaluation.results import Evaluation, evaluate
-from kgcf.machine.devices import CPU
-from kgcf.prediction.calibration.plots import calibration_table
-from kgcf.prediction.calibration.record import CalibrationRecord
-from kgcf.progress import showing
-from kgcf.runs.arguments import check_split
-from kgcf.runs.run import Run
+from kgcf.machine.interrupts import importing
 from kgcf.screen import Screen, cell, print_json
-from kgcf.storage import check_writable, write_json
+
+if TYPE_CHECKING:
+    from kgcf.data.vocabulary import Vocabulary
+    from kgcf.evaluation.results import Evaluation
+    from kgcf.prediction.calibration.record import CalibrationRecord
+    from kgcf.runs.run import Run
 
 
 def evaluate_command(
@@ -51,6 +48,13 @@ def evaluate_command(
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate a run, or the frequency baseline on a dataset: the floor that every model must beat."""
+    with importing():
+        from kgcf.baselines.frequency import FrequencyScorer
+        from kgcf.cli.evaluation_tables import show_calibration
+        from kgcf.evaluation.results import evaluate
+        from kgcf.progress import showing
+        from kgcf.runs.run import Run
+        from kgcf.storage import check_writable
     if output == STANDARD:
         output, as_json = None, True
     is_run = (Path(target) / "run.json").is_file()
@@ -85,15 +89,19 @@ def evaluate_command(
 
 def _check(target: str, is_run: bool, split: str, graph: str | None, device: str) -> None:
     """Refuse what does not go together."""
-    check_split(split, ("valid", "test"))
+    from kgcf.runs.arguments import check_split
+
+    check_split(split)
     if graph is not None and not is_run:
         raise SettingsError(f"--graph goes with a run, and {target} is none.")
     if device != CPU and not is_run:
         raise SettingsError(f"--device goes with a run, and {target} is none: the frequency baseline only counts.")
 
 
-def _can_keep(run: Run) -> bool:
+def _can_keep(run: "Run") -> bool:
     """Whether results can be kept in the run; a run that may only be read is evaluated all the same, with a note."""
+    from kgcf.storage import check_writable
+
     try:
         check_writable(run.folder.file("results.json"))
     except StorageError as error:
@@ -102,7 +110,10 @@ def _can_keep(run: Run) -> bool:
     return True
 
 
-def _show(result: Evaluation, relations: Vocabulary, details: bool, output: Path | None, as_json: bool) -> None:
+def _show(result: "Evaluation", relations: "Vocabulary", details: bool, output: Path | None, as_json: bool) -> None:
+    from kgcf.cli.evaluation_tables import breakdown_tables, evaluation_table
+    from kgcf.storage import write_json
+
     if output is not None:
         write_json(output, result.to_json())
     if as_json:
@@ -114,15 +125,3 @@ def _show(result: Evaluation, relations: Vocabulary, details: bool, output: Path
         screen.print(breakdown_tables(result, relations))
     if output is not None:
         screen.print(cell(f"Written to {output}"), soft_wrap=True)
-
-
-def show_calibration(record: CalibrationRecord) -> None:
-    """What calibration does on test, and why this method was chosen."""
-    screen = Screen(wrap=False)
-    method = record.calibration.method
-    reports = [report for report in (record.test, record.test_apart) if report is not None]
-    if reports:
-        screen.print(calibration_table([(str(record.protocol["dataset"]), method, report) for report in reports]))
-        screen.print("apart: test questions that share no (head, relation) with a question of the fit.", style="dim")
-    screen.print(cell(f"Calibration on validation: {record.calibration.reason}", "dim"))
-    screen.print(cell(f"Completed links on validation: {record.completion.reason}", "dim"))

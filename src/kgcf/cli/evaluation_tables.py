@@ -8,7 +8,9 @@ from rich.table import Table
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.evaluation.metrics import SHORT_NAMES
 from kgcf.evaluation.results import Evaluation, Metrics
-from kgcf.screen import cell
+from kgcf.prediction.calibration.plots import calibration_table
+from kgcf.prediction.calibration.record import CalibrationRecord
+from kgcf.screen import Screen, cell
 
 _SHOWN = ("mrr", "mr", "hits@1", "hits@3", "hits@10", "amri")
 
@@ -49,6 +51,18 @@ def breakdown_tables(result: Evaluation, relations: Vocabulary, most: int = 15) 
     for label, sides in shown[:most]:
         by_relation.add_row(cell(relations.shown(relations.id(label))), *_row(sides["both"]))
     return Group(by_side, by_category, by_relation)
+
+
+def show_calibration(record: CalibrationRecord) -> None:
+    """What calibration does on test, and why this method was chosen."""
+    screen = Screen(wrap=False)
+    method = record.calibration.method
+    reports = [report for report in (record.test, record.test_apart) if report is not None]
+    if reports:
+        screen.print(calibration_table([(str(record.protocol["dataset"]), method, report) for report in reports]))
+        screen.print("apart: test questions that share no (head, relation) with a question of the fit.", style="dim")
+    screen.print(cell(f"Calibration on validation: {record.calibration.reason}", "dim"))
+    screen.print(cell(f"Completed links on validation: {record.completion.reason}", "dim"))
 
 
 def _row(metrics: Metrics) -> list[str]:

@@ -2,18 +2,28 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgcf.data.dataset import Dataset
-from kgcf.data.parsing import TripleTable
-from kgcf.data.reader import read_table
+from kgcf.choices import CPU, Observed
 from kgcf.data.reading_options import Reading
-from kgcf.data.source import read
-from kgcf.data.splitting import SplitSettings
-from kgcf.machine.devices import find_device
+from kgcf.machine.interrupts import importing
 from kgcf.screen import Screen, cell
+
+if TYPE_CHECKING:
+    from kgcf.data.dataset import Dataset
+    from kgcf.data.parsing import TripleTable
+
+
+def _device(name: str) -> str:
+    """Refuse a device that is not there; torch need not be asked about the CPU."""
+    if name == CPU:
+        return name
+    from kgcf.machine.devices import find_device
+
+    return str(find_device(name))
+
 
 DataArgument = Annotated[str, typer.Argument(metavar="DATA", help="A benchmark's name, a folder or a file of triples.")]
 NamesOption = Annotated[Path | None, typer.Option("--names", help="File of display names: label, tab, name.")]
@@ -31,9 +41,15 @@ LeakOption = Annotated[
 ]
 DeviceOption = Annotated[
     str,
-    typer.Option(
-        "--device", help="Where the model computes: cpu, cuda or cuda:N.", callback=lambda name: str(find_device(name))
-    ),
+    typer.Option("--device", help="Where the model computes: cpu, cuda or cuda:N.", callback=_device),
+]
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
+SetOption = Annotated[list[str] | None, typer.Option("--set", help="Change a setting: section.key=value. Repeatable.")]
+GraphOption = Annotated[
+    Path | None, typer.Option("--graph", help="Observe this file of triples instead; its entities may be new.")
+]
+ObservedOption = Annotated[
+    Observed, typer.Option("--observed", help="Observe everything that was given, or train only.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of tables for people.")]
 
@@ -45,8 +61,11 @@ def open_data(
     split_seed: int,
     allow_inverse_leak: bool,
     quiet: bool = False,
-) -> Dataset:
+) -> "Dataset":
     """Read DATA and say, on standard error, what was assumed and found."""
+    with importing():
+        from kgcf.data.source import read
+        from kgcf.data.splitting import SplitSettings
     settings = SplitSettings(seed=split_seed, allow_inverse_leak=allow_inverse_leak)
     dataset = read(
         data, names=names, split=settings, header=reading.header, comment=reading.comment, strip=reading.strip
@@ -56,10 +75,12 @@ def open_data(
     return dataset
 
 
-def open_graph(path: Path | None, comment: str | None, strip: bool) -> TripleTable | None:
+def open_graph(path: Path | None, comment: str | None, strip: bool) -> "TripleTable | None":
     """Read the file of --graph and say what was assumed and found."""
     if path is None:
         return None
+    with importing():
+        from kgcf.data.reader import read_table
     table = read_table(path, Reading(comment=comment, strip=strip))
     say_notes(table.notes)
     return table

@@ -4,12 +4,11 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgcf.cli.evaluate import show_calibration
-from kgcf.cli.evaluation_tables import evaluation_table
+from kgcf.choices import CPU
 from kgcf.cli.options import (
     CommentOption,
     DataArgument,
@@ -17,21 +16,21 @@ from kgcf.cli.options import (
     HeaderOption,
     LeakOption,
     NamesOption,
+    RunArgument,
+    SetOption,
     SplitSeedOption,
     StripOption,
     open_data,
 )
 from kgcf.data.reading_options import Reading
-from kgcf.machine.devices import CPU
-from kgcf.pipeline import Surroundings, fit, resume
-from kgcf.runs.folder import RunFolder
-from kgcf.runs.run import Run
-from kgcf.runs.watch import Watcher
+from kgcf.machine.interrupts import importing
 from kgcf.screen import Screen, cell
-from kgcf.training.distributed import World, join_world, leave_world
 
-RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
-SetOption = Annotated[list[str] | None, typer.Option("--set", help="Change a setting: section.key=value. Repeatable.")]
+if TYPE_CHECKING:
+    from kgcf.pipeline import Surroundings
+    from kgcf.runs.folder import RunFolder
+    from kgcf.runs.run import Run
+    from kgcf.training.distributed import World
 
 
 def train_command(
@@ -52,13 +51,17 @@ def train_command(
     device: DeviceOption = CPU,
 ) -> None:
     """Train a model on a benchmark, a folder or a file of triples, and evaluate it."""
+    with importing():
+        from kgcf.pipeline import fit
+        from kgcf.runs.folder import RunFolder
+        from kgcf.training.distributed import join_world
     world = join_world()
     dataset = open_data(
         data, names, Reading(header, comment, strip), split_seed, allow_inverse_leak, quiet=not world.leads
     )
     folder = RunFolder(output or Path("runs") / f"{dataset.name.replace(':', '_')}-{preset}")
 
-    def work(around: Surroundings) -> Run:
+    def work(around: "Surroundings") -> "Run":
         given = partial(fit, preset=preset, config=config, changes=changes or (), seed=seed)
         return given(dataset, folder.path, around=around, device=device)
 
@@ -67,11 +70,19 @@ def train_command(
 
 def resume_command(run: RunArgument, device: DeviceOption = CPU) -> None:
     """Continue a run that was stopped or killed, to the same weights as without the stop."""
+    with importing():
+        from kgcf.pipeline import resume
+        from kgcf.runs.folder import RunFolder
+        from kgcf.training.distributed import join_world
     _train(RunFolder(run), join_world(), lambda around: resume(run, around, device))
 
 
-def _train(folder: RunFolder, world: World, work: Callable[[Surroundings], Run]) -> None:
+def _train(folder: "RunFolder", world: "World", work: "Callable[[Surroundings], Run]") -> None:
     """Train with somebody watching; on Ctrl-C say how to go on."""
+    with importing():
+        from kgcf.pipeline import Surroundings
+        from kgcf.runs.watch import Watcher
+        from kgcf.training.distributed import leave_world
     try:
         with Watcher(shown=world.leads) as watcher:
             run = work(Surroundings(watcher, watcher.say, world))
@@ -87,10 +98,13 @@ def _train(folder: RunFolder, world: World, work: Callable[[Surroundings], Run])
         _report(run)
 
 
-def _report(run: Run) -> None:
-    """Evaluate on test where there are test triples, and say what can be done next."""
-    if len(run.data.test):
-        result = run.evaluate("test", save=True)
+def _report(run: "Run") -> None:
+    """Show what the test says, and what can be done next."""
+    from kgcf.cli.evaluation_tables import evaluation_table, show_calibration
+    from kgcf.pipeline import evaluate_on_test
+
+    result = evaluate_on_test(run)
+    if result is not None:
         Screen().print(evaluation_table({result.protocol["model"]: result}))
         if run.calibration is not None:
             show_calibration(run.calibration)

@@ -10,12 +10,13 @@ import hashlib
 import os
 import zlib
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 import platformdirs
 
-from kgcf.data.manifest import SPLIT_FILES, FileFacts, GraphFacts
-from kgcf.data.parsing import open_binary
+from kgcf.data.manifest import SPLIT_FILES, FileFacts, GraphFacts, benchmark
+from kgcf.data.opening import open_binary
 from kgcf.errors import DataError
 
 _CHUNK = 1 << 20
@@ -48,6 +49,20 @@ def places(data_root: str | Path | None = None) -> list[Place]:
     if chosen := os.environ.get("KGCF_DATA"):
         return [Place("$KGCF_DATA", Path(chosen).expanduser()), cache_place()]
     return [cache_place()]
+
+
+def locate(name: str, data_root: str | Path | None = None) -> Place | None:
+    """Where all graphs of a benchmark lie, or None if they would have to be fetched."""
+    found = benchmark(name)
+    if found.embedded:
+        return Place("package", package_folder(found.graphs[0]).parent)
+    at = [find_graph(facts, places(data_root)) for facts in found.graphs]
+    return None if at[0] is None or None in at else at[0][0]
+
+
+def package_folder(graph: GraphFacts) -> Path:
+    """The folder of a graph that ships in the package."""
+    return Path(str(resources.files("kgcf.data").joinpath(graph.name)))
 
 
 def find_graph(graph: GraphFacts, among: list[Place]) -> tuple[Place, Path] | None:

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from kgcf.data.parsing import open_binary
+from kgcf.data.opening import open_binary
 from kgcf.errors import DataError
 
 

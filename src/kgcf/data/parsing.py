@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -22,13 +21,13 @@ from numpy.typing import NDArray
 
 from kgcf.data.bad_lines import locate_problem
 from kgcf.data.layout import EmptyError, Layout, detect_layout, match_columns
+from kgcf.data.opening import open_binary
 from kgcf.data.reading_options import AS_IT_STANDS, Reading
 from kgcf.data.weights import check_weight, first_refused
 from kgcf.errors import DataError
 
 LABELS = pa.dictionary(pa.int32(), pa.string())
 _SAMPLE_BYTES = 1 << 16
-_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,25 +82,6 @@ def from_arrow(table: pa.Table, where: str) -> TripleTable:
     result = pa.table(arrays, names=["head", "relation", "tail", "weight"][: len(arrays)])
     note = f"{where}: columns {', '.join(names[c] for c in columns)}"
     return replace(_checked(result, weights is not None, Path(where), _nowhere), notes=(note,))
-
-
-@contextmanager
-def open_binary(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading bytes, through gzip if its content says so."""
-    try:
-        raw = path.open("rb")
-    except OSError as error:
-        raise DataError(f"{path} cannot be opened: {error.strerror}.") from error
-    with raw:
-        compressed = raw.read(2) == _GZIP
-        raw.seek(0)
-        if not compressed:
-            if path.suffix == ".gz" and path.stat().st_size:
-                raise DataError(f"{path} is named .gz but is not gzip-compressed. Rename it or compress it.")
-            yield raw
-            return
-        with gzip.open(raw, "rb") as unpacked:
-            yield io.BufferedReader(unpacked, 1 << 20)
 
 
 def _csv_options(layout: Layout) -> tuple[pacsv.ReadOptions, pacsv.ParseOptions, pacsv.ConvertOptions]:

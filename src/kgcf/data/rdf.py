@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from kgcf.data.layout import EmptyError
-from kgcf.data.parsing import LABELS, TripleTable, open_binary
+from kgcf.data.opening import open_binary
+from kgcf.data.parsing import LABELS, TripleTable
 from kgcf.data.terms import read_term
 from kgcf.errors import DataError, MissingExtraError
 

@@ -3,13 +3,12 @@
 import os
 import shutil
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.download import DownloadError, showing_bytes
 from kgcf.data.folders import find_parts
-from kgcf.data.locations import Place, cache_place, check_file, find_file, find_graph, places
+from kgcf.data.locations import Place, cache_place, check_file, find_file, find_graph, locate, package_folder, places
 from kgcf.data.manifest import Benchmark, GraphFacts, benchmark, benchmarks, graph, is_known, names
 from kgcf.data.names import read_names
 from kgcf.data.reader import read_folder, read_inductive
@@ -37,15 +36,6 @@ def load(name: str, *, data_root: str | Path | None = None) -> Dataset:
     return _with_parent_names(replace(data, name=found.name, notes=said, benchmark=found.name), found, data_root)
 
 
-def locate(name: str, data_root: str | Path | None = None) -> Place | None:
-    """Where all graphs of a benchmark lie, or None if they would have to be fetched."""
-    found = benchmark(name)
-    if found.embedded:
-        return Place("package", _package_folder(found.graphs[0]).parent)
-    at = [find_graph(facts, places(data_root)) for facts in found.graphs]
-    return None if at[0] is None or None in at else at[0][0]
-
-
 def at_hand(*wanted: str) -> bool:
     """Whether the files of these benchmarks (all of them, if none is named) are on this machine."""
     return all(locate(name) is not None for name in wanted or names())
@@ -66,7 +56,7 @@ def get(name: str, to: Path | None = None) -> tuple[list[Path], list[str]]:
     """
     found = benchmark(name)
     if found.embedded:
-        return [_package_folder(found.graphs[0])], ["world ships in the package; there is nothing to fetch"]
+        return [package_folder(found.graphs[0])], ["world ships in the package; there is nothing to fetch"]
     root = cache_place().path if to is None else to
     wanted = [*found.graphs, *([graph(found.names_from)] if found.names_from else [])]
     notes: list[str] = []
@@ -96,7 +86,7 @@ def _find_checked(facts: GraphFacts, file: str, data_root: str | Path | None) ->
 
 def _folder_of(facts: GraphFacts, found: Benchmark, data_root: str | Path | None) -> Path:
     if found.embedded:
-        return _package_folder(facts)
+        return package_folder(facts)
     looked = places(data_root)
     if (at := find_graph(facts, looked)) is not None:
         return at[1]
@@ -122,10 +112,6 @@ def _not_at_hand(facts: GraphFacts, looked: list[Place]) -> str:
         f"{' or '.join(paths)}, or set KGCF_DATA to the folder that holds the folder {facts.name}. "
         f"They come from {facts.source}."
     )
-
-
-def _package_folder(facts: GraphFacts) -> Path:
-    return Path(str(resources.files("kgcf.data").joinpath(facts.name)))
 
 
 def _copy(facts: GraphFacts, root: Path) -> None:

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from kgcf.choices import PATHS
 from kgcf.explanation.explainer import Explainer
 from kgcf.explanation.explanation import Explanation
 from kgcf.explanation.importance import Attribution
 from kgcf.explanation.paths import Layers, Weighting
 from kgcf.prediction.answers import Answer, Question, find_answers, name_answers
-
-PATHS = 3
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """An explanation with names instead of numbers: what people read and programs parse."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
+from kgcf.choices import Asked as Asked
 from kgcf.data.vocabulary import Named
 from kgcf.explanation.counterfactual import CounterfactualEvidence
 from kgcf.explanation.deletion import Deletion
@@ -13,7 +14,6 @@ from kgcf.prediction.calibration.fitting import Method
 from kgcf.screen import inert
 
 FORMAT = 1  # of the JSON
-Asked = Literal["tail", "head"]
 
 
 @dataclass(frozen=True)

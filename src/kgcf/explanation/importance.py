@@ -2,19 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kgcf.choices import Attribution as Attribution
 from kgcf.errors import SettingsError
 from kgcf.model.kgcf import KGCF, Evidence, candidate_contexts
 from kgcf.propagation.layers.sparse import propagate
 from kgcf.propagation.plan.planner import Plan
 
-Attribution = Literal["gradient", "integrated"]
 STEPS = 4  # points between no message and all of them at which an integrated gradient is taken
 
 

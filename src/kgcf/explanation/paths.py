@@ -1,17 +1,16 @@
 """Paths from head to tail: the k best by importance, the k shortest, and random ones (paper sec. 5.3)."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kgcf.choices import Layers as Layers
+from kgcf.choices import Weighting as Weighting
 from kgcf.errors import SettingsError
 from kgcf.explanation.lattice import Lattice
 from kgcf.explanation.path_kernels import best_walks, count_walks, draw_path, search_paths
 
-Weighting = Literal["mean", "sum"]
-Layers = Literal["own", "all"]  # an edge counts with its importance in the layer of its step, or in all layers
 LIMIT = 1_000_000  # partial paths that a search may keep
 _TRIALS = 256  # walks drawn at a time
 _ROUNDS = 64  # times that walks are drawn before a random path is given up

@@ -14,22 +14,21 @@ _REMOVED = {
 }
 
 
-def sentences(explanation: Explanation) -> list[str]:
-    """The whole explanation for people, a sentence or a path a line."""
+def sentences(explanation: Explanation, detail: bool = False) -> list[str]:
+    """The whole explanation for people, a sentence or a path a line; `detail` as in `answer_sentences`."""
     return [
-        *answer_sentences(explanation),
+        *answer_sentences(explanation, detail),
         *path_sentences(explanation),
         *counterfactual_sentences(explanation),
         *deletion_sentences(explanation),
     ]
 
 
-def answer_sentences(explanation: Explanation) -> Iterator[str]:
-    """The triple, how likely the model finds it, and what was hidden."""
+def answer_sentences(explanation: Explanation, detail: bool = False) -> Iterator[str]:
+    """The triple, how likely the model finds it, and what was hidden; in `detail`, where the probability comes from."""
     e = explanation
-    question = f"{e.head.full} —{e.relation.full}→ {e.tail.full}"
-    asked = f"asked for the {e.asked}"
-    yield f"{question}: probability {e.probability:.3f} ({e.probability_from} of logit {e.logit:.3f}, {asked})."
+    made = f" ({e.probability_from} of logit {e.logit:.3f}, asked for the {e.asked})" if detail else ""
+    yield f"{e.head.full} —{e.relation.full}→ {e.tail.full}: probability {e.probability:.3f}{made}."
     if e.known:
         also = f", with {e.hidden - 1} other link{'s' * (e.hidden > 2)} of the two" if e.hidden > 1 else ""
         yield f"The observed graph has this triple; it was hidden before asking{also}."
@@ -83,7 +82,7 @@ def counterfactual_sentences(explanation: Explanation) -> Iterator[str]:
             f"Under the other treatment {explanation.triple} would have probability "
             f"{evidence.counterfactual_probability:.3f} instead of {evidence.factual_probability:.3f}."
         )
-    yield f"Being treated changes the probability by {evidence.individual_effect:+.3f} (ITE)."
+    yield f"Having the same role changes the probability by {evidence.individual_effect:+.3f} (ITE)."
 
 
 def counterfactual_line(explanation: Explanation) -> str:
@@ -91,14 +90,14 @@ def counterfactual_line(explanation: Explanation) -> str:
     evidence = explanation.counterfactual
     if evidence is None:
         return ""
-    own = f"T = {int(evidence.factual_treatment)}"
+    own = f"{_role(evidence.factual_treatment)} (T = {int(evidence.factual_treatment)})"
     found = evidence.substitute
     if found is None:
         return f"{own}; no pair has the other treatment under {explanation.relation.shown}."
     outcome = "known" if found.known else "not known"
     pair = f"{found.head.shown} —{explanation.relation.shown}→ {found.tail.shown}"
     return (
-        f"{own}; with T = {int(evidence.counterfactual_treatment)} the probability would be "
+        f"{own}; with the other treatment (T = {int(evidence.counterfactual_treatment)}) the probability would be "
         f"{evidence.counterfactual_probability:.4f}; nearest such pair: {pair} ({outcome}, "
         f"distance {found.distance:.3f})."
     )
@@ -106,9 +105,13 @@ def counterfactual_line(explanation: Explanation) -> str:
 
 def _treatment_sentence(explanation: Explanation, evidence: CounterfactualEvidence) -> str:
     pair = f"{explanation.head.shown} and {explanation.tail.shown}"
-    verb = "share" if evidence.factual_treatment else "do not share"
-    kind = evidence.treatment.replace("_", " ")
-    return f"{pair} {verb} a label ({kind}) under {explanation.relation.shown}: T = {int(evidence.factual_treatment)}."
+    kind, own = evidence.treatment.replace("_", " "), evidence.factual_treatment
+    return f"{pair} have {_role(own)} under {explanation.relation.shown} (by {kind}): treatment T = {int(own)}."
+
+
+def _role(treated: bool) -> str:
+    """What a treatment means here, in words that nobody takes for medicine."""
+    return "the same neighbourhood role" if treated else "different neighbourhood roles"
 
 
 def deletion_sentences(explanation: Explanation) -> Iterator[str]:

@@ -4,9 +4,8 @@ import re
 
 import torch
 
+from kgcf.choices import CPU as CPU
 from kgcf.errors import SettingsError
-
-CPU = "cpu"
 
 
 def find_device(name: str) -> torch.device:

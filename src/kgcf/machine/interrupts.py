@@ -2,6 +2,8 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 STOPPED = 130  # what shells report of a command that Ctrl-C ended
@@ -23,3 +25,13 @@ def stop(_number: int = signal.SIGINT, _frame: FrameType | None = None) -> None:
     """Say that we stopped, and do, whatever the interpreter is in the middle of."""
     os.write(2, b"Stopped.\n")
     os._exit(STOPPED)
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Around the imports with which a command begins: Ctrl-C is quiet there, since nothing has to be saved yet."""
+    quiet_interrupts()
+    try:
+        yield
+    finally:
+        plain_interrupts()

@@ -8,18 +8,19 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kgcf.choices import OutputFormat
 from kgcf.data.terms import write_term
 from kgcf.errors import SettingsError
 from kgcf.prediction.answers import Answer
 from kgcf.screen import inert
 from kgcf.storage import replacing, write_text
 
-FORMATS = (".tsv", ".csv", ".parquet", ".jsonl", ".nt")
+FORMATS = tuple(f".{name}" for name in get_args(OutputFormat))
 _COLUMNS = [f.name for f in fields(Answer)]
 
 

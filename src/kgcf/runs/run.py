@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kgcf.choices import Observed
 from kgcf.config import Settings
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.graph import KnowledgeGraph
@@ -39,8 +40,6 @@ from kgcf.runs.weights import read_model, write_model
 from kgcf.screen import inert
 from kgcf.storage import check_writable, write_json
 from kgcf.tables import html_table
-
-Observed = Literal["all", "train"]
 
 
 class Run:

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kgcf.choices import RemoveRule
 from kgcf.machine.memory_bound import DEFAULT_GB
 
 
@@ -19,7 +20,7 @@ class TrainingSettings(BaseModel):
     accumulate: int = Field(default=1, ge=1, description="Batches whose gradients are joined into one step.")
     learning_rate: float = Field(default=5e-3, gt=0, description="Of Adam.")
     schedule: Literal["constant", "cosine"] = Field(default="cosine", description="How the learning rate develops.")
-    remove: Literal["auto", "triple", "pair"] = Field(
+    remove: RemoveRule = Field(
         default="auto", description="What a query must not see: its triple, or all links between head and candidates."
     )
     skip_unreached: bool = Field(default=True, description="Leave out queries whose answer no visible path reaches.")

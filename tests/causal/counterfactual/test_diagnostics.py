@@ -166,12 +166,14 @@ def test_sentences() -> None:
     table = match_pairs([[0, 0, 1], [1, 2, 0], [5, 1, 4]], data.graph, space, treatment, "all", False)
     sentences = [describe(table, row, data.entities, data.relations) for row in range(3)]
     assert sentences[0] == (
-        "For (Portugal, borders, Spain), treated and known, the nearest pair with the other treatment is (Spain, e3), "
+        "For (Portugal, borders, Spain), of the same neighbourhood role (T = 1) and known, "
+        "the nearest pair with the other treatment is (Spain, e3), "
         "at distance 3: (Spain, borders, e3) is not known."
     )
-    assert sentences[1].startswith("For (Spain, inverse of borders, Portugal), treated and known,")
+    start = "For (Spain, inverse of borders, Portugal), of the same neighbourhood role (T = 1) and known,"
+    assert sentences[1].startswith(start)
     assert "(e3, inverse of borders, Spain)" in sentences[1]
-    assert sentences[2].startswith("For (e5, r1, e4), not treated and not known,")
+    assert sentences[2].startswith("For (e5, r1, e4), of different neighbourhood roles (T = 0) and not known,")
     one = KnowledgeGraph.build([[0, 0, 1]], 6, 2)
     lonely = match_pairs([[0, 0, 1]], one, space, assign_treatment(one), "all", False)
     assert describe(lonely, 0, data.entities, data.relations).endswith("there is no pair with the other treatment.")

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kgcf.causal.treatment import Treatment
+from kgcf.choices import Candidates as Candidates
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import Remove
-
-Candidates = Literal["all", "observed"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,10 +15,11 @@ def _of_relation(name: Callable[[int], str], count: int, relation: int) -> str:
 
 
 def describe(table: CounterfactualTable, row: int, entities: Vocabulary, relations: Vocabulary) -> str:
-    """For example: For (Portugal, borders, Spain), treated and known, the nearest pair with the other treatment is …"""
+    """For example: For (Portugal, borders, Spain), of the same neighbourhood role (T = 1) and known, the nearest …"""
     h, r, t = (int(value) for value in table.triples[row])
     relation = _of_relation(relations.shown, len(relations), r)
-    treated = "treated" if table.factual_treatments[row] else "not treated"
+    own = bool(table.factual_treatments[row])
+    treated = f"of {'the same neighbourhood role' if own else 'different neighbourhood roles'} (T = {int(own)})"
     known = "known" if table.factual_outcomes[row] else "not known"
     start = f"For ({entities.shown(h)}, {relation}, {entities.shown(t)}), {treated} and {known},"
     if not table.matched[row]:

@@ -38,7 +38,7 @@ def _plot_shares(axes: Axes, diagnostics: Diagnostics) -> None:
     ]
     known = [(name, value, colour) for name, value, colour in rows if value is not None]
     axes.bar([row[0] for row in known], [row[1] for row in known], color=[row[2] for row in known])
-    axes.set_ylabel("share treated")
+    axes.set_ylabel("share with T = 1")
     axes.set_title("The leak of a triple's own edge")
     axes.tick_params(axis="x", labelsize=7)
 

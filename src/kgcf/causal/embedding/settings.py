@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Psi = Literal["frequency", "uniform", "inverse"]
+from kgcf.choices import Psi as Psi
+
 Engine = Literal["compiled", "gensim"]
 
 

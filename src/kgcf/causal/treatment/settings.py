@@ -1,11 +1,11 @@
 """What a user can choose about the treatment."""
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-MethodName = Literal["core_number", "core_component", "collapsed_core", "louvain", "file"]
+from kgcf.choices import MethodName as MethodName
 
 # Which method each option belongs to; the others refuse a value that they would ignore.
 _OWNERS: dict[str, str] = {"k": "core_component", "resolution": "louvain", "seed": "louvain", "path": "file"}

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from kgcf.choices import Scope as Scope
 from kgcf.errors import StorageError
 from kgcf.prediction.calibration.curves import Floats
 from kgcf.prediction.calibration.fitting import FOLDS, LEAST_ANSWERS
@@ -21,7 +22,6 @@ from kgcf.prediction.calibration.link_curves import (
     flat_curve,
 )
 
-Scope = Literal["seen", "all"]  # entities that may stand on a side of a relation: seen there, or all
 GIVEN = "proposed by complete"
 MEANING = (
     "The probability of a completed link is the share of such proposals (same relation, same logit) that were among "

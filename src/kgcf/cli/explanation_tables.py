@@ -1,11 +1,29 @@
-"""The paths of an explanation as a table for people."""
+"""An explanation for people: the answer, its paths as a table, the counterfactual and the deletion check."""
 
 from rich.table import Table
 from rich.text import Text
 
 from kgcf.explanation.explanation import Explanation
 from kgcf.explanation.named_paths import NamedPath
-from kgcf.screen import cell
+from kgcf.explanation.words import (
+    answer_sentences,
+    counterfactual_sentences,
+    deletion_sentences,
+    missing_path_sentences,
+)
+from kgcf.screen import Screen, cell
+
+
+def print_explanation(screen: Screen, explanation: Explanation, detail: bool = False) -> None:
+    """The answer, its paths, the counterfactual and the deletion check, for people."""
+    for line in answer_sentences(explanation, detail):
+        screen.print(cell(line, "bold"))
+    if explanation.paths:
+        screen.print(path_table(explanation))
+    parts = (missing_path_sentences, counterfactual_sentences, deletion_sentences)
+    for part in parts:
+        for line in part(explanation):
+            screen.print(cell(line))
 
 
 def path_table(explanation: Explanation) -> Table:

@@ -1,0 +1,56 @@
+"""What the command line imports before it knows that it needs it: nothing large."""
+
+import subprocess
+import sys
+
+import pytest
+
+LARGE = ("torch", "numba", "scipy", "pandas", "pyarrow", "matplotlib", "numpy", "optuna", "gensim", "safetensors")
+ASKED = """
+import sys
+from kgcf.__main__ import main
+sys.argv[1:] = sys.argv[2:]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+sys.stderr.write(" ".join(name for name in sys.modules if "." not in name or name.startswith("kgcf.")))
+"""
+HELP = [
+    [name, "--help"]
+    for name in (
+        "train",
+        "resume",
+        "evaluate",
+        "compare",
+        "predict",
+        "complete",
+        "explain",
+        "counterfactuals",
+        "tune",
+        "demo",
+    )
+]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["--version"],
+        ["datasets", "ls"],
+        ["datasets", "ls", "--json"],
+        ["datasets", "info", "--help"],
+        *HELP,
+    ],
+    ids=" ".join,
+)
+def test_help_and_lists_import_nothing_large(arguments: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ASKED, "kgcf", *arguments], capture_output=True, text=True, check=True, timeout=60
+    )
+    imported = set(done.stderr.split())
+    assert "kgcf.cli" in imported
+    assert not imported & set(LARGE)
+    assert not {name for name in imported if name.startswith(("kgcf.runs.", "kgcf.model.", "kgcf.pipeline"))}
+    assert done.stdout
