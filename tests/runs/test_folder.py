@@ -85,7 +85,7 @@ def test_a_newer_format_is_refused(run: Run, tmp_path: Path) -> None:
         open_run(copy)
 
 
-def test_no_train_triples_and_no_validation() -> None:
+def test_no_train_triples_and_no_validation(tmp_path: Path) -> None:
     data = dataset()
     empty = np.zeros((0, 3), dtype=np.int32)
     from kgcf.data.dataset import transductive
@@ -93,7 +93,7 @@ def test_no_train_triples_and_no_validation() -> None:
 
     nothing = transductive("empty", Vocabulary.numbered(3), Vocabulary(["r"]), (empty, empty, empty))
     with pytest.raises(DataError, match="no train triples"):
-        fit(nothing, "unused")
+        fit(nothing, tmp_path / "unused")
     assert len(data.valid)
 
 
