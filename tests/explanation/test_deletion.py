@@ -70,7 +70,6 @@ def test_curve_equals_removing_path_sets_one_by_one() -> None:
             assert curve.cut["top"][row, column] == (not reached[0])
             assert curve.removed[row, column] == len(removed)
         row += 1
-    assert curve.mean_drops("top") == pytest.approx(curve.drops["top"].mean(axis=0))
     assert 0 < curve.same < len(curve)
 
 
@@ -80,8 +79,9 @@ def test_interval_covers_the_mean_and_shrinks_with_more_values() -> None:
     assert few.low < few.mean < few.high
     assert many.high - many.low < 0.3 * (few.high - few.low)
     assert many.low == pytest.approx(many.mean - 1.96 / np.sqrt(3000), abs=0.01)
-    assert many.excludes_zero
-    assert not bootstrap(rng.normal(0, 1, 50), rng).excludes_zero
+    assert many.low > 0
+    unsettled = bootstrap(rng.normal(0, 1, 50), rng)
+    assert unsettled.low < 0 < unsettled.high
 
 
 def test_top_paths_matter_more_than_random_ones_where_the_model_is_linear_in_them() -> None:
@@ -91,7 +91,7 @@ def test_top_paths_matter_more_than_random_ones_where_the_model_is_linear_in_the
     difference = curve.difference(0, np.random.default_rng(0))
     assert difference is not None
     assert difference.mean > 0
-    assert difference.excludes_zero
+    assert difference.low > 0
 
 
 def test_difference_can_be_confined_to_triples_that_keep_a_path() -> None:

@@ -1,5 +1,6 @@
 """`kgcf counterfactuals DATA`: substitutes, outcomes and effects of the treatment, printed and saved for any graph."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -108,34 +109,38 @@ def counterfactuals(
     table = stage.table(space, assigned, chosen, leave_one_out, hides)
     found = _diagnose(dataset, table, space, assigned, seed, pairs, threads)
     rows = list(example_rows(table, examples, np.random.default_rng(seed)))
-    _deliver(dataset, table, found, rows, _protocol(settings, space_settings, pairs), relations, output, as_json)
+    findings = _Findings(dataset, table, found, rows, _protocol(settings, space_settings, pairs))
+    _deliver(findings, relations, output, as_json)
 
 
-def _deliver(
-    dataset: Dataset,
-    table: CounterfactualTable,
-    found: Diagnostics,
-    rows: list[int],
-    protocol: dict[str, Any],
-    relations: int,
-    output: Path | None,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, eq=False)
+class _Findings:
+    """What the command has to say about a dataset."""
+
+    dataset: Dataset
+    table: CounterfactualTable
+    diagnostics: Diagnostics
+    rows: list[int]  # of the table, as examples
+    protocol: dict[str, Any]
+
+
+def _deliver(findings: _Findings, relations: int, output: Path | None, as_json: bool) -> None:
     """Save what is to be saved, then print tables or JSON."""
+    dataset, table, rows = findings.dataset, findings.table, findings.rows
     examples = [row_json(table, row, dataset.entities, dataset.relations) for row in rows]
-    result = {**found.to_json(), "examples": examples, "protocol": protocol}
+    result = {**findings.diagnostics.to_json(), "examples": examples, "protocol": findings.protocol}
     if output is not None:
         table.to_parquet(output / "counterfactuals.parquet", dataset.entities, dataset.relations)
         write_json(output / "diagnostics.json", result)
         from kgcf.causal.counterfactual.plots import plot_diagnostics  # matplotlib is slow to import, and seldom needed
 
         for name in ("diagnostics.png", "diagnostics.svg"):
-            plot_diagnostics(found, output / name)
+            plot_diagnostics(findings.diagnostics, output / name)
     if as_json:
         print_json(result)
         return
     screen = Screen()
-    screen.print(diagnostics_tables(found, relations))
+    screen.print(diagnostics_tables(findings.diagnostics, relations))
     for row in rows:
         screen.print()
         screen.print(cell(describe(table, row, dataset.entities, dataset.relations)))

@@ -66,11 +66,6 @@ class Interval:
     low: float
     high: float
 
-    @property
-    def excludes_zero(self) -> bool:
-        """Whether the sign of the mean is settled."""
-        return self.low > 0 or self.high < 0
-
 
 @dataclass(frozen=True, eq=False)
 class DeletionCurve:
@@ -86,10 +81,6 @@ class DeletionCurve:
 
     def __len__(self) -> int:
         return len(self.drops["top"])
-
-    def mean_drops(self, kind: Removed) -> list[float]:
-        """[C] the mean drop after every number of paths."""
-        return [float(mean) for mean in self.drops[kind].mean(axis=0)]
 
     def difference(
         self, index: int, generator: np.random.Generator, other: Removed = "random", connected: bool = False
