@@ -105,7 +105,7 @@ def test_deletion_is_measured_on_the_split_and_by_the_rule_asked_for(run: Run) -
         curve = trace_deletions(cases, np.random.default_rng(3), weighting=weighting)  # type: ignore[arg-type]
         found = report["deletion"][name]
         assert found["triples"] + found["without_path"] + found["without_random"] == 6
-        assert [point["top_drop"] for point in found["points"]] == pytest.approx(curve.mean_drops("top"))
+        assert [point["top_drop"] for point in found["points"]] == pytest.approx(curve.drops["top"].mean(axis=0))
 
 
 def test_table_two_says_what_explain_says(run: Run, tmp_path: Path) -> None:

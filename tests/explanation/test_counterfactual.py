@@ -66,7 +66,7 @@ def test_probabilities_follow_the_treatment() -> None:
     for h, r, t in graph.triples[:8].tolist():
         case = open_case(observed, h, r, t, "triple")
         found = find_evidence(case, Matching(space, "all"))
-        p = expit(case.logits_under([False, True]))
+        p = expit(case.logits_under([False, True])).tolist()
         assert found.factual_probability == pytest.approx(expit(case.importance.logit), abs=1e-12)
         assert found.factual_probability == p[found.factual_treatment]
         assert found.counterfactual_probability == p[found.counterfactual_treatment]

@@ -1,5 +1,7 @@
 """How far a graph reaches: entities within k hops, and how many hops lie between the ends of a query."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,17 +25,27 @@ def distances(
     """
     ends = np.ascontiguousarray(pairs, dtype=np.int64)
     unseen = hide_nothing(len(ends)) if hidden is None else hidden
-    return _distances(
-        graph.offsets,
-        graph.edge_tails,
-        graph.edge_triples,
-        ends,
-        unseen.offsets,
-        unseen.triples,
-        graph.entity_count,
-        len(graph),
-        hops,
-    )
+    links = _Links(graph.offsets, graph.edge_tails, graph.edge_triples, graph.entity_count, len(graph))
+    return _distances(links, ends, unseen.offsets, unseen.triples, hops)
+
+
+class _Links(NamedTuple):
+    """The graph's table of edges, as kernels take it."""
+
+    offsets: NDArray[np.int64]  # [N + 1]
+    tails: NDArray[np.int32]  # [2E]
+    triples: NDArray[np.int32]  # [2E]
+    entity_count: int
+    triple_count: int
+
+
+class _Search(NamedTuple):
+    """What a search from both ends of a pair remembers; side s of pair b stamps what it met with 2b + s."""
+
+    stamps: NDArray[np.int64]  # [N]
+    queues: NDArray[np.int64]  # [2, N] entities in the order in which each side met them
+    fronts: NDArray[np.int64]  # [2, 2] where in its queue each side's outermost entities begin and end
+    unseen: NDArray[np.int64]  # [E] the last pair that a triple was hidden from
 
 
 @kernel
@@ -67,51 +79,59 @@ def _count_within(
 
 
 @kernel
+def _spread(links: _Links, search: _Search, b: int, s: int) -> bool:
+    """Take side s of pair b one hop further; whether it met the other side."""
+    met = False
+    begin, end = search.fronts[s]
+    last = end
+    for place in range(begin, end):
+        entity = search.queues[s, place]
+        for edge in range(links.offsets[entity], links.offsets[entity + 1]):
+            if search.unseen[links.triples[edge] % links.triple_count] == b:
+                continue
+            v = links.tails[edge]
+            if search.stamps[v] == 2 * b + 1 - s:
+                met = True
+            elif search.stamps[v] != 2 * b + s:
+                search.stamps[v] = 2 * b + s
+                search.queues[s, last] = v
+                last += 1
+    search.fronts[s, 0], search.fronts[s, 1] = end, last
+    return met
+
+
+@kernel
 def _distances(
-    offsets: NDArray[np.int64],
-    edge_tails: NDArray[np.int32],
-    edge_triples: NDArray[np.int32],
+    links: _Links,
     pairs: NDArray[np.int64],
     hidden_offsets: NDArray[np.int64],
     hidden_triples: NDArray[np.int32],
-    entity_count: int,
-    triple_count: int,
     hops: int,
 ) -> NDArray[np.int64]:
-    """Breadth-first from both ends, the smaller side first, until they meet; side s of pair b stamps 2b + s."""
-    stamps = np.full(entity_count, -1, np.int64)
-    queues = np.empty((2, entity_count), np.int64)
+    """Breadth-first from both ends, the smaller side first, until they meet."""
+    search = _Search(
+        np.full(links.entity_count, -1, np.int64),
+        np.empty((2, links.entity_count), np.int64),
+        np.empty((2, 2), np.int64),
+        np.full(links.triple_count, -1, np.int64),
+    )
     result = np.full(len(pairs), hops + 1, np.int64)
-    unseen = np.full(triple_count, -1, np.int64)
     for b in range(len(pairs)):
-        for triple in hidden_triples[hidden_offsets[b] : hidden_offsets[b + 1]]:
-            unseen[triple] = b
         if pairs[b, 0] == pairs[b, 1]:
             result[b] = 0
             continue
-        first, last = np.zeros(2, np.int64), np.ones(2, np.int64)
+        for triple in hidden_triples[hidden_offsets[b] : hidden_offsets[b + 1]]:
+            search.unseen[triple] = b
         for s in range(2):
-            stamps[pairs[b, s]] = 2 * b + s
-            queues[s, 0] = pairs[b, s]
-        met, walked = False, 0
-        while walked < hops and not met:
-            s = 0 if last[0] - first[0] <= last[1] - first[1] else 1
-            if last[s] == first[s]:
+            search.stamps[pairs[b, s]] = 2 * b + s
+            search.queues[s, 0] = pairs[b, s]
+            search.fronts[s, 0], search.fronts[s, 1] = 0, 1
+        for walked in range(1, hops + 1):
+            one, other = search.fronts[0, 1] - search.fronts[0, 0], search.fronts[1, 1] - search.fronts[1, 0]
+            if min(one, other) == 0:
                 break
-            end = last[s]
-            for place in range(first[s], end):
-                for edge in range(offsets[queues[s, place]], offsets[queues[s, place] + 1]):
-                    if unseen[edge_triples[edge] % triple_count] == b:
-                        continue
-                    v = edge_tails[edge]
-                    if stamps[v] == 2 * b + 1 - s:
-                        met = True
-                    elif stamps[v] != 2 * b + s:
-                        stamps[v] = 2 * b + s
-                        queues[s, last[s]] = v
-                        last[s] += 1
-            first[s] = end
-            walked += 1
-        if met:
-            result[b] = walked
+            s = 0 if one <= other else 1
+            if _spread(links, search, b, s):
+                result[b] = walked
+                break
     return result

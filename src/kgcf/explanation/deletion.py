@@ -74,10 +74,6 @@ class DeletionCurve:
     def __len__(self) -> int:
         return len(self.drops["top"])
 
-    def mean_drops(self, kind: Removed) -> list[float]:
-        """[C] the mean drop after every number of paths."""
-        return [float(mean) for mean in self.drops[kind].mean(axis=0)]
-
     def difference(
         self, index: int, generator: np.random.Generator, other: Removed = "random", connected: bool = False
     ) -> Interval | None:

@@ -11,55 +11,51 @@ from kgcf.machine.compiled import kernel
 NOTHING = -np.inf
 
 
+class Slots(NamedTuple):
+    """A lattice as the kernels take it."""
+
+    entities: NDArray[np.int32]  # [S]
+    offsets: NDArray[np.int64]  # [S + 1] first edge that enters a slot
+    sources: NDArray[np.int64]  # [M] slot of the layer before
+    start: int  # the head's slot of layer 0, −1 without one
+    head: int
+    tail: int
+
+
 @kernel
-def best_walks(
-    entities: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    sources: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    start: int,
-    head: int,
-    tail: int,
-) -> NDArray[np.float64]:
+def best_walks(slots: Slots, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """[S] the largest weight of a walk from the start to every slot, −∞ where there is none.
 
     Walks neither return to the head nor go on from the tail; they may meet other entities again, so the value
     is an upper bound for paths.
     """
-    best = np.full(len(entities), NOTHING)
-    if start < 0 or head == tail:
+    best = np.full(len(slots.entities), NOTHING)
+    if slots.start < 0 or slots.head == slots.tail:
         return best
-    best[start] = 0.0
-    for slot in range(len(entities)):
-        if entities[slot] == head:
+    best[slots.start] = 0.0
+    for slot in range(len(slots.entities)):
+        if slots.entities[slot] == slots.head:
             continue
-        for edge in range(offsets[slot], offsets[slot + 1]):
-            source = sources[edge]
-            if entities[source] != tail and best[source] + weights[edge] > best[slot]:
+        for edge in range(slots.offsets[slot], slots.offsets[slot + 1]):
+            source = slots.sources[edge]
+            if slots.entities[source] != slots.tail and best[source] + weights[edge] > best[slot]:
                 best[slot] = best[source] + weights[edge]
     return best
 
 
 @kernel
-def count_walks(
-    entities: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    sources: NDArray[np.int64],
-    start: int,
-    head: int,
-    tail: int,
-) -> NDArray[np.float64]:
+def count_walks(slots: Slots) -> NDArray[np.float64]:
     """[S] how many walks lead from the start to every slot, neither back to the head nor on from the tail."""
-    counts = np.zeros(len(entities))
-    if start < 0 or head == tail:
+    counts = np.zeros(len(slots.entities))
+    if slots.start < 0 or slots.head == slots.tail:
         return counts
-    counts[start] = 1.0
-    for slot in range(len(entities)):
-        if entities[slot] == head:
+    counts[slots.start] = 1.0
+    for slot in range(len(slots.entities)):
+        if slots.entities[slot] == slots.head:
             continue
-        for edge in range(offsets[slot], offsets[slot + 1]):
-            if entities[sources[edge]] != tail:
-                counts[slot] += counts[sources[edge]]
+        for edge in range(slots.offsets[slot], slots.offsets[slot + 1]):
+            if slots.entities[slots.sources[edge]] != slots.tail:
+                counts[slot] += counts[slots.sources[edge]]
     return counts
 
 
@@ -71,6 +67,7 @@ class Partials(NamedTuple):
     edges: NDArray[np.int64]  # its first edge
     gains: NDArray[np.float64]  # its weight
     lengths: NDArray[np.int64]  # of the complete path, which decides the layer of the tail
+    finished: NDArray[np.float64]  # [P] the weights of the best complete paths met so far, ascending
 
 
 Promises = list[tuple[float, int]]  # a heap of (−promise, −partial path): at equal promise, the newest first
@@ -78,13 +75,10 @@ Promises = list[tuple[float, int]]  # a heap of (−promise, −partial path): a
 
 @kernel
 def search_paths(
-    entities: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    sources: NDArray[np.int64],
+    slots: Slots,
     weights: NDArray[np.float64],
     best: NDArray[np.float64],
     goals: NDArray[np.int64],
-    start: int,
     top: int,
     averaged: bool,
     limit: int,
@@ -96,8 +90,7 @@ def search_paths(
     better can have been missed; otherwise it is the largest promise that was not followed.
     """
     numbers = np.empty((4, limit), np.int64)
-    partials = Partials(numbers[0], numbers[1], numbers[2], np.empty(limit), numbers[3])
-    finished = np.full(top, NOTHING)  # the weights of the best complete paths met so far, ascending
+    partials = Partials(numbers[0], numbers[1], numbers[2], np.empty(limit), numbers[3], np.full(top, NOTHING))
     heap = [(0.0, 0) for _ in range(0)]
     count = _begin(partials, heap, best, goals, averaged)
     edges, lengths = np.full((top, len(goals) - 1), -1, np.int64), np.zeros(top, np.int64)
@@ -105,15 +98,13 @@ def search_paths(
     while len(heap) and found < top:
         promise, node = heapq.heappop(heap)
         slot = partials.slots[-node]
-        if slot == start:
+        if slot == slots.start:
             lengths[found] = _trace(partials, -node, edges[found])
             found += 1
-        elif count + offsets[slot + 1] - offsets[slot] > limit:
+        elif count + slots.offsets[slot + 1] - slots.offsets[slot] > limit:
             bound = max(bound, -promise)
         else:
-            count = _extend(
-                entities, offsets, sources, weights, best, start, averaged, partials, heap, finished, -node, count
-            )
+            count = _extend(slots, weights, best, averaged, partials, heap, -node, count)
     return edges[:found], lengths[:found], bound
 
 
@@ -135,33 +126,31 @@ def _begin(
 
 @kernel
 def _extend(
-    entities: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    sources: NDArray[np.int64],
+    slots: Slots,
     weights: NDArray[np.float64],
     best: NDArray[np.float64],
-    start: int,
     averaged: bool,
     partials: Partials,
     heap: Promises,
-    finished: NDArray[np.float64],
     node: int,
     count: int,
 ) -> int:
     """Put every edge in front of a partial path that keeps it simple and promises enough; the new count."""
-    slot, length = partials.slots[node], partials.lengths[node]
-    for edge in range(offsets[slot], offsets[slot + 1]):
-        source = sources[edge]
+    slot, length, finished = partials.slots[node], partials.lengths[node], partials.finished
+    for edge in range(slots.offsets[slot], slots.offsets[slot + 1]):
+        source = slots.sources[edge]
         gain = partials.gains[node] + weights[edge]
         promise = (gain + best[source]) / (length if averaged else 1)
-        if best[source] == NOTHING or promise < finished[0] or _visits(partials, node, entities, entities[source]):
+        if best[source] == NOTHING or promise < finished[0]:
+            continue
+        if _visits(partials, node, slots.entities, slots.entities[source]):
             continue
         partials.slots[count], partials.lengths[count] = source, length
         partials.parents[count], partials.edges[count] = node, edge
         partials.gains[count] = gain
         heapq.heappush(heap, (-promise, -count))
         count += 1
-        if source == start:
+        if source == slots.start:
             finished[0] = promise
             finished.sort()
     return count
@@ -189,15 +178,7 @@ def _trace(partials: Partials, node: int, edges: NDArray[np.int64]) -> int:
 
 
 @kernel
-def draw_path(
-    entities: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    sources: NDArray[np.int64],
-    counts: NDArray[np.float64],
-    goal: int,
-    tail: int,
-    draws: NDArray[np.float64],
-) -> NDArray[np.int64]:
+def draw_path(slots: Slots, counts: NDArray[np.float64], goal: int, draws: NDArray[np.float64]) -> NDArray[np.int64]:
     """[l] the edges of the first of several uniform walks that visits no entity twice; empty if none does.
 
     `draws` [T, l] uniform in [0, 1): T walks of l edges, drawn from the tail backwards in proportion to the walks
@@ -207,37 +188,30 @@ def draw_path(
     path, seen = np.empty(length, np.int64), np.empty(length + 1, np.int64)
     for trial in range(len(draws)):
         slot = goal
-        seen[0] = tail
+        seen[0] = slots.tail
         simple = True
         for step in range(length):
-            edge = _choose_edge(entities, offsets, sources, counts, slot, tail, draws[trial, step])
-            slot = sources[edge]
+            edge = _choose_edge(slots, counts, slot, draws[trial, step])
+            slot = slots.sources[edge]
             path[length - 1 - step] = edge
             for earlier in range(step + 1):
-                if seen[earlier] == entities[slot]:
+                if seen[earlier] == slots.entities[slot]:
                     simple = False
             if not simple:
                 break
-            seen[step + 1] = entities[slot]
+            seen[step + 1] = slots.entities[slot]
         if simple:
             return path
     return path[:0]
 
 
 @kernel
-def _choose_edge(
-    entities: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    sources: NDArray[np.int64],
-    counts: NDArray[np.float64],
-    slot: int,
-    tail: int,
-    draw: float,
-) -> int:
+def _choose_edge(slots: Slots, counts: NDArray[np.float64], slot: int, draw: float) -> int:
     """An edge that enters the slot, in proportion to the walks behind it."""
     left, chosen = draw * counts[slot], -1
-    for edge in range(offsets[slot], offsets[slot + 1]):
-        behind = counts[sources[edge]] if entities[sources[edge]] != tail else 0.0
+    for edge in range(slots.offsets[slot], slots.offsets[slot + 1]):
+        source = slots.sources[edge]
+        behind = counts[source] if slots.entities[source] != slots.tail else 0.0
         if behind > 0.0:
             chosen = edge
             left -= behind

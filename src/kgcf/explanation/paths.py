@@ -9,7 +9,7 @@ from kgcf.choices import Layers as Layers
 from kgcf.choices import Weighting as Weighting
 from kgcf.errors import SettingsError
 from kgcf.explanation.lattice import Lattice
-from kgcf.explanation.path_kernels import best_walks, count_walks, draw_path, search_paths
+from kgcf.explanation.path_kernels import Slots, best_walks, count_walks, draw_path, search_paths
 
 LIMIT = 1_000_000  # partial paths that a search may keep
 _TRIALS = 256  # walks drawn at a time
@@ -89,13 +89,18 @@ def _search(
     lattice: Lattice, weights: NDArray[np.float64], top: int, weighting: Weighting, limit: int
 ) -> tuple[list[NDArray[np.int64]], float | None]:
     """The edges of the best paths, and what the paths left out weigh at most (None: they are no better)."""
-    table = (lattice.entities, lattice.offsets, lattice.sources)
-    best = best_walks(*table, weights, lattice.start, lattice.head, lattice.tail)
+    slots = _slots(lattice)
+    best = best_walks(slots, weights)
     edges, lengths, bound = search_paths(
-        *table, weights, best, lattice.goals, lattice.start, top, weighting == "mean", max(limit, len(lattice.goals))
+        slots, weights, best, lattice.goals, top, weighting == "mean", max(limit, len(lattice.goals))
     )
     rows = [row[:length] for row, length in zip(edges, lengths, strict=True)]
     return rows, None if np.isneginf(bound) else float(bound)
+
+
+def _slots(lattice: Lattice) -> Slots:
+    """The lattice as the kernels take it."""
+    return Slots(lattice.entities, lattice.offsets, lattice.sources, lattice.start, lattice.head, lattice.tail)
 
 
 class RandomPaths:
@@ -105,8 +110,8 @@ class RandomPaths:
         self._lattice = lattice
         self._importance = importance
         self._weighting: Weighting = weighting
-        table = (lattice.entities, lattice.offsets, lattice.sources)
-        self._counts = count_walks(*table, lattice.start, lattice.head, lattice.tail)
+        self._slots = _slots(lattice)
+        self._counts = count_walks(self._slots)
 
     def draw(self, length: int, generator: np.random.Generator) -> Path | None:
         """A uniform simple path of `length` edges; None if there is none, or too few among the walks to meet one."""
@@ -116,7 +121,7 @@ class RandomPaths:
             return None
         for _ in range(_ROUNDS):
             draws = generator.random((_TRIALS, length))
-            row = draw_path(lattice.entities, lattice.offsets, lattice.sources, self._counts, goal, lattice.tail, draws)
+            row = draw_path(self._slots, self._counts, goal, draws)
             if len(row):
                 return _path(lattice, row, self._importance, self._weighting)
         return None

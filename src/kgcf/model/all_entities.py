@@ -8,7 +8,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from kgcf.model.all_entities_kernels import fill_unreached, put_reached_first, score_contexts, score_reached
+from kgcf.model.all_entities_kernels import (
+    Output,
+    Slots,
+    fill_unreached,
+    put_reached_first,
+    score_contexts,
+    score_reached,
+)
 from kgcf.model.decoder import Decoder, Head, rank_reached_first
 from kgcf.propagation.kernels.simd import VECTOR_BYTES
 from kgcf.propagation.layers.aggregation import array_of
@@ -101,28 +108,29 @@ def _score_with_kernels(decoder: Decoder, result: SparseStates, evidence: _Evide
     head = decoder.unreached or decoder.reached
     table = q.new_zeros(1, head.hidden.out_features) if evidence.table is None else evidence.table
     values = q.new_empty(len(q) * options, len(table))
-    output, bias = array_of(_fill(head.output.weight)[0]), float(head.output.bias)
     score_contexts(
-        array_of(_fill(_query_rows(head, q, options))), array_of(_fill(table)), output, bias, array_of(values)
+        array_of(_fill(_query_rows(head, q, options))), array_of(_fill(table)), _output(head), array_of(values)
     )
     by_option = array_of(values.view(len(q), options, len(table)))  # [B·T, U] → [B, T, U]
     fill_unreached(by_option, evidence.classes, evidence.treated, array_of(scores))
     last, head = result.plan.layers[-1], decoder.reached
     score_reached(
-        last.slot_offsets,
-        last.entities,
-        array_of(_fill(head.project("state", result.states))),
+        Slots(last.slot_offsets, last.entities, array_of(_fill(head.project("state", result.states)))),
         array_of(_fill(_query_rows(head, q, options))),
         array_of(_fill(table)) if decoder.variant == "decoder" else None,
         evidence.classes,
         evidence.treated,
-        array_of(_fill(head.output.weight)[0]),
-        float(head.output.bias),
+        _output(head),
         array_of(scores),
         reached,
     )
     put_reached_first(array_of(scores), reached)
     return scores
+
+
+def _output(head: Head) -> Output:
+    """The last layer of a head, as the kernels take it."""
+    return Output(array_of(_fill(head.output.weight)[0]), float(head.output.bias))
 
 
 def _fill(rows: Tensor) -> Tensor:

@@ -4,11 +4,28 @@ A head's logit is w · ReLU(a + b) + c with a from the query (and treatment) and
 candidates bring their projected state; unreached ones share one value per distinct context and treatment.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from kgcf.machine.compiled import kernel
 from kgcf.propagation.kernels.simd import VECTOR_BYTES, Floats, larger, load, splat, total
+
+
+class Slots(NamedTuple):
+    """The reached entities: the slots of the last layer, query by query."""
+
+    offsets: NDArray[np.int64]  # [B + 1]
+    entities: NDArray[np.int32]  # [S]
+    states: Floats  # [S, H] projected
+
+
+class Output(NamedTuple):
+    """The last layer of a head: w and c."""
+
+    weight: Floats  # [H]
+    bias: float
 
 
 @kernel
@@ -26,11 +43,12 @@ def _logit(a: Floats, i: int, b: Floats, j: int, extra: Floats | None, k: int, o
 
 
 @kernel
-def score_contexts(queries: Floats, table: Floats, output: Floats, bias: float, values: Floats) -> None:
+def score_contexts(queries: Floats, table: Floats, output: Output, values: Floats) -> None:
     """values [B·T, U] ← logits of queries [B·T, H] (T treatments each) with contexts [U, H]."""
+    weight, bias = output.weight, output.bias
     for i in range(len(queries)):
         for j in range(len(table)):
-            values[i, j] = _logit(queries, i, table, j, None, 0, output) + bias
+            values[i, j] = _logit(queries, i, table, j, None, 0, weight) + bias
 
 
 @kernel
@@ -52,28 +70,26 @@ def fill_unreached(
 
 @kernel
 def score_reached(
-    slot_offsets: NDArray[np.int64],
-    entities: NDArray[np.int32],
-    states: Floats,  # [S, H] projected states of the last layer
+    slots: Slots,
     queries: Floats,  # [B·T, H]
     table: Floats | None,  # [U, H] contexts, where the reached have them
     classes: NDArray[np.int64],  # [B or 1, N]
     treated: NDArray[np.bool_] | None,
-    output: Floats,
-    bias: float,
+    output: Output,
     scores: Floats,  # [B, N] overwritten where reached
     reached: NDArray[np.bool_],  # [B, N] set where reached
 ) -> None:
     """Score the slots of the last layer."""
+    entities, states, weight, bias = slots.entities, slots.states, output.weight, output.bias
     options = 1 if treated is None else 2
     for b in range(scores.shape[0]):
         row = classes[min(b, len(classes) - 1)]
-        for slot in range(slot_offsets[b], slot_offsets[b + 1]):
+        for slot in range(slots.offsets[b], slots.offsets[b + 1]):
             entity = entities[slot]
             query = b * options
             if treated is not None:
                 query += 1 if treated[b, entity] else 0
-            scores[b, entity] = _logit(states, slot, queries, query, table, row[entity], output) + bias
+            scores[b, entity] = _logit(states, slot, queries, query, table, row[entity], weight) + bias
             reached[b, entity] = True
 
 

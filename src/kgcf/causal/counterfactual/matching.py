@@ -53,10 +53,8 @@ def match_pairs(
     a, b, distances = run_searches(
         pool.searches(space, forward, treated), forward[:, 0], forward[:, 2], threads, advance
     )
-    found = a >= 0
-    relation = forward[:, 1]
-    found_outcomes = outcomes.copy()
-    found_outcomes[found] = graph.contains(np.stack([a, relation, b], axis=1)[found])
+    found, found_outcomes = a >= 0, outcomes.copy()
+    found_outcomes[found] = graph.contains(np.stack([a, forward[:, 1], b], axis=1)[found])
     swapped = asked[:, 1] >= graph.relation_count
     substitutes = np.stack([np.where(swapped, b, a), np.where(swapped, a, b)], axis=1).astype(np.int32)
     return CounterfactualTable(

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from kgcf.machine.compiled import kernel
 from kgcf.propagation.plan.cones import (
     Adjacency,
+    Buffers,
     Edges,
     Questions,
     Scratch,
@@ -50,28 +51,25 @@ def _widened(array: NDArray[np.int32], used: int, room: int) -> NDArray[np.int32
 
 
 @kernel
-def _slots_with_room(slots: Slots, used: int, more: int) -> Slots:
-    if used + more <= len(slots.entities):
-        return slots
-    room = 2 * (used + more)
-    return Slots(
-        _widened(slots.entities, used, room),
-        _widened(slots.previous, used, room),
-        _widened(slots.degrees, used, room),
-        _widened(slots.edge_counts, used, room),
-    )
-
-
-@kernel
-def _edges_with_room(edges: Edges, used: int, more: int) -> Edges:
-    if used + more <= len(edges.sources):
-        return edges
-    room = 2 * (used + more)
-    return Edges(
-        _widened(edges.sources, used, room),
-        _widened(edges.relations, used, room),
-        _widened(edges.entries, used, room),
-    )
+def _with_room(buffers: Buffers, slot_end: int, slot_count: int, edge_end: int, edge_count: int) -> Buffers:
+    """The buffers, made wider where so many more slots and edges do not fit behind those that they hold."""
+    slots, edges = buffers.slots, buffers.edges
+    if slot_end + slot_count > len(slots.entities):
+        room = 2 * (slot_end + slot_count)
+        slots = Slots(
+            _widened(slots.entities, slot_end, room),
+            _widened(slots.previous, slot_end, room),
+            _widened(slots.degrees, slot_end, room),
+            _widened(slots.edge_counts, slot_end, room),
+        )
+    if edge_end + edge_count > len(edges.sources):
+        room = 2 * (edge_end + edge_count)
+        edges = Edges(
+            _widened(edges.sources, edge_end, room),
+            _widened(edges.relations, edge_end, room),
+            _widened(edges.entries, edge_end, room),
+        )
+    return Buffers(slots, edges)
 
 
 @kernel
@@ -94,57 +92,53 @@ def _list_layers(
     hidden: NDArray[np.int32],
     scratch: Scratch,
     sizes: NDArray[np.int64],
-    slots: Slots,
-    edges: Edges,
+    buffers: Buffers,
     slot_used: int,
     edge_used: int,
     edge_counts: NDArray[np.int64],
-) -> tuple[int, int, Slots, Edges]:
+) -> tuple[int, int, Buffers]:
     """Write one query's layers behind what the buffers hold; the last layer's slots stay in `place`."""
     for layer in range(len(sizes)):
         size = sizes[layer]
-        slots = _slots_with_room(slots, slot_used, size)
-        edges = _edges_with_room(edges, edge_used, _most_edges(graph, scratch.members[layer, :size]))
-        end = list_edges(graph, hidden, scratch, layer, size, slots, edges, slot_used, edge_used)
+        most = _most_edges(graph, scratch.members[layer, :size])
+        buffers = _with_room(buffers, slot_used, size, edge_used, most)
+        end = list_edges(graph, hidden, scratch, layer, size, buffers, slot_used, edge_used)
         edge_counts[layer] = end - edge_used
         slot_used, edge_used = slot_used + size, end
         if layer > 0:
             set_places(scratch, layer - 1, sizes[layer - 1], True)
         set_places(scratch, layer, size, False)
-    return slot_used, edge_used, slots, edges
+    return slot_used, edge_used, buffers
 
 
 @kernel
 def plan_queries(
     graph: Adjacency,
-    ends: NDArray[np.int32],  # [E, 3] the graph's triples
     questions: Questions,
     scratch: Scratch,
-    slots: Slots,
-    edges: Edges,
+    buffers: Buffers,
     findings: Findings,
     limits: Limits,
     first: int,
     meeting: int,
-    ranking: bool,
-) -> tuple[int, Slots, Edges]:
+) -> tuple[int, Buffers]:
     """Plan the queries from `first` on until the budget is full; where it stopped, and the buffers."""
     slot_used, edge_used = 0, 0
     layers = findings.slot_counts.shape[1] - 1
     for b in range(first, len(questions.heads)):
         hidden = questions.hidden_triples[questions.hidden_offsets[b] : questions.hidden_offsets[b + 1]]
-        heads, tails = ends[hidden, 0], ends[hidden, 2]
+        heads, tails = graph.ends[hidden, 0], graph.ends[hidden, 2]
         mark_hidden(heads, tails, scratch.hidden_at, 1)
         findings.log_degrees[b] = log_degree_change(graph, heads, tails, scratch.hidden_at)
         candidates, sizes = questions.candidates[b], findings.slot_counts[b]
         met = grow_cones(graph, hidden, scratch, questions.heads[b], candidates, layers, meeting)
         findings.meetings[b] = met
-        if ranking:
+        if questions.ranking:
             select_everything(scratch, layers, sizes)
         else:
             select_members(graph, hidden, scratch, layers, met, sizes)
-        slot_end, edge_end, slots, edges = _list_layers(
-            graph, hidden, scratch, sizes, slots, edges, slot_used, edge_used, findings.edge_counts[b]
+        slot_end, edge_end, buffers = _list_layers(
+            graph, hidden, scratch, sizes, buffers, slot_used, edge_used, findings.edge_counts[b]
         )
         _find_rows(candidates, scratch.place, findings.rows[b])
         set_places(scratch, layers, sizes[layers], True)
@@ -152,9 +146,9 @@ def plan_queries(
         mark_hidden(heads, tails, scratch.hidden_at, -1)
         cost = slot_end * limits.slot_bytes + edge_end * limits.edge_bytes + (b + 1 - first) * limits.query_bytes
         if cost > limits.budget and b > first:
-            return b, slots, edges
+            return b, buffers
         slot_used, edge_used = slot_end, edge_end
-    return len(questions.heads), slots, edges
+    return len(questions.heads), buffers
 
 
 class LayerSlots(NamedTuple):

@@ -21,6 +21,7 @@ class Adjacency(NamedTuple):
     relations: NDArray[np.int32]  # [2E]
     tails: NDArray[np.int32]  # [2E]
     triples: NDArray[np.int32]  # [2E]
+    ends: NDArray[np.int32]  # [E, 3] head, relation and tail of every triple
     relation_count: int
     triple_count: int
 
@@ -32,6 +33,7 @@ class Questions(NamedTuple):
     candidates: NDArray[np.int64]  # [B, K]; K = 0 when every entity is one (ranking)
     hidden_offsets: NDArray[np.int64]  # [B + 1]
     hidden_triples: NDArray[np.int32]  # [H] ascending within a query
+    ranking: bool  # whether every entity is a candidate
 
 
 class Scratch(NamedTuple):
@@ -61,6 +63,13 @@ class Edges(NamedTuple):
     sources: NDArray[np.int32]  # slot in the layer before, counted within the query
     relations: NDArray[np.int32]  # in 0 … 2R − 1, in the direction of the message
     entries: NDArray[np.int32]  # where the edge, turned round, stands in the graph's table
+
+
+class Buffers(NamedTuple):
+    """Where plans are written before their layers are put together."""
+
+    slots: Slots
+    edges: Edges
 
 
 @kernel
@@ -132,6 +141,21 @@ def _edges_ahead(graph: Adjacency, ball: NDArray[np.int32], begin: int, end: int
 
 
 @kernel
+def _start_cones(scratch: Scratch, head: int, candidates: NDArray[np.int64]) -> None:
+    """The head alone on one side, every candidate once on the other."""
+    ball, levels = scratch.ball, scratch.levels
+    scratch.ahead[head] = 0
+    ball[0, 0] = head
+    levels[0, 0], levels[0, 1] = 0, 1
+    levels[1, 0], levels[1, 1] = 0, 0
+    for candidate in candidates:
+        if scratch.behind[candidate] < 0:
+            scratch.behind[candidate] = 0
+            ball[1, levels[1, 1]] = candidate
+            levels[1, 1] += 1
+
+
+@kernel
 def grow_cones(
     graph: Adjacency,
     hidden: NDArray[np.int32],
@@ -145,16 +169,8 @@ def grow_cones(
 
     A meeting depth below 0 is chosen by cost: the cone with fewer edges ahead grows next.
     """
+    _start_cones(scratch, head, candidates)
     ball, levels = scratch.ball, scratch.levels
-    scratch.ahead[head] = 0
-    ball[0, 0] = head
-    levels[0, 0], levels[0, 1] = 0, 1
-    levels[1, 0], levels[1, 1] = 0, 0
-    for candidate in candidates:
-        if scratch.behind[candidate] < 0:
-            scratch.behind[candidate] = 0
-            ball[1, levels[1, 1]] = candidate
-            levels[1, 1] += 1
     forward, backward = 0, 0
     while forward + backward < layers:
         begin, end = levels[0, forward], levels[0, forward + 1]
@@ -251,12 +267,12 @@ def list_edges(
     scratch: Scratch,
     layer: int,
     size: int,
-    slots: Slots,
-    edges: Edges,
+    buffers: Buffers,
     first_slot: int,
     first_edge: int,
 ) -> int:
     """Write one query's slots of one layer and their edges from `place`, the layer before; the end of the edges."""
+    slots, edges = buffers.slots, buffers.edges
     count = first_edge
     turned = -graph.relation_count
     for i in range(size):

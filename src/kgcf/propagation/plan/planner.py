@@ -10,7 +10,7 @@ from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import HiddenTriples, hide_nothing
 from kgcf.errors import DataError, SettingsError
 from kgcf.propagation.plan.assembly import Findings, LayerSlots, Limits, collect_edges, collect_slots, plan_queries
-from kgcf.propagation.plan.cones import Adjacency, Edges, Questions, Scratch, Slots
+from kgcf.propagation.plan.cones import Adjacency, Buffers, Edges, Questions, Scratch, Slots
 
 MOST_LAYERS = 120  # distances are kept in one byte
 
@@ -113,13 +113,15 @@ class Planner:
             graph.edge_relations,
             graph.edge_tails,
             graph.edge_triples,
+            graph.triples,
             graph.relation_count,
             max(len(graph), 1),
         )
         self._log_degrees = float(np.log1p(graph.degrees).sum())
         self._scratch = _new_scratch(graph.entity_count, layers)
-        self._slots = Slots(*(np.empty(1024, np.int32) for _ in range(4)))
-        self._edges = Edges(*(np.empty(1024, np.int32) for _ in range(3)))
+        self._buffers = Buffers(
+            Slots(*(np.empty(1024, np.int32) for _ in range(4))), Edges(*(np.empty(1024, np.int32) for _ in range(3)))
+        )
 
     def plan(
         self, heads: ArrayLike, relations: ArrayLike, candidates: ArrayLike | None, hidden: HiddenTriples | None = None
@@ -143,20 +145,17 @@ class Planner:
         limits = (budget or Budget()).limits
         first = 0
         while True:
-            end, self._slots, self._edges = plan_queries(
+            end, self._buffers = plan_queries(
                 self._adjacency,
-                self.graph.triples,
                 questions,
                 self._scratch,
-                self._slots,
-                self._edges,
+                self._buffers,
                 findings,
                 limits,
                 first,
-                self.layers if candidates is None else self._meeting,  # ranking has no backward cone
-                candidates is None,
+                self.layers if questions.ranking else self._meeting,  # ranking has no backward cone
             )
-            yield self._assemble(questions, asked, findings, first, end, candidates is None)
+            yield self._assemble(questions, asked, findings, first, end)
             first = end
             if first >= len(asked):
                 return
@@ -179,13 +178,7 @@ class Planner:
                 raise DataError(f"A {name} id of the batch lies outside 0 … {limit - 1}; check the vocabulary.")
 
     def _assemble(
-        self,
-        questions: Questions,
-        relations: NDArray[np.int64],
-        findings: Findings,
-        first: int,
-        end: int,
-        ranking: bool,
+        self, questions: Questions, relations: NDArray[np.int64], findings: Findings, first: int, end: int
     ) -> Plan:
         part = slice(first, end)
         means = (self._log_degrees + findings.log_degrees[part]) / max(self.graph.entity_count, 1)
@@ -205,8 +198,8 @@ class Planner:
             layers=layers,
             mean_log_degrees=means,
             meetings=findings.meetings[part].copy(),
-            candidates=None if ranking else questions.candidates[part],
-            rows=None if ranking else rows,
+            candidates=None if questions.ranking else questions.candidates[part],
+            rows=None if questions.ranking else rows,
         )
 
     def _layers(
@@ -224,9 +217,9 @@ class Planner:
         for index in range(self.layers + 1):
             offsets, edge_offsets = _offsets(slot_counts[:, index]), _offsets(edge_counts[:, index])
             slots = _new_layer_slots(int(offsets[-1]), len(heads))
-            collect_slots(self._slots, slot_starts[index], offsets, before, heads, means, slots)
+            collect_slots(self._buffers.slots, slot_starts[index], offsets, before, heads, means, slots)
             sources, relations, entries = (np.empty(edge_offsets[-1], np.int32) for _ in range(3))
-            collect_edges(self._edges, edge_starts[index], edge_offsets, before, sources, relations, entries)
+            collect_edges(self._buffers.edges, edge_starts[index], edge_offsets, before, sources, relations, entries)
             layers.append(
                 LayerPlan(
                     slot_offsets=offsets, sources=sources, relations=relations, entries=entries, **slots._asdict()
@@ -273,6 +266,7 @@ def _pose(heads: ArrayLike, candidates: ArrayLike | None, hidden: HiddenTriples 
         np.ascontiguousarray(table, dtype=np.int64),
         np.ascontiguousarray(hidden.offsets, dtype=np.int64),
         np.ascontiguousarray(hidden.triples, dtype=np.int32),
+        candidates is None,
     )
 
 
