@@ -54,3 +54,10 @@ def test_help_and_lists_import_nothing_large(arguments: list[str]) -> None:
     assert not imported & set(LARGE)
     assert not {name for name in imported if name.startswith(("kgcf.runs.", "kgcf.model.", "kgcf.pipeline"))}
     assert done.stdout
+
+
+def test_predicting_imports_neither_what_fits_nor_what_draws() -> None:
+    code = "import sys, kgcf.runs.run, kgcf.cli.answer_tables; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    unused = {"matplotlib", "pandas", "optuna", "gensim", "sklearn", "scipy.optimize", "scipy.sparse", "scipy.stats"}
+    assert not unused & set(done.stdout.split())

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from kgcf.data.graph import KnowledgeGraph
 
@@ -57,6 +55,9 @@ def mirror_groups(graph: KnowledgeGraph, mirrors: list[Mirror]) -> NDArray[np.in
         wanted = np.array([(a, b, turned) in chosen for a, b in pairs.tolist()], dtype=bool)
         joined.append(links[wanted[inverse.reshape(-1)]])
     edges = np.concatenate(joined)
+    from scipy.sparse import coo_matrix  # slow to import, and only needed to split
+    from scipy.sparse.csgraph import connected_components
+
     matrix = coo_matrix((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(len(graph), len(graph)))
     groups: NDArray[np.int64] = connected_components(matrix, directed=False)[1].astype(np.int64)
     return groups

@@ -5,8 +5,6 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.graph import KnowledgeGraph
@@ -260,6 +258,9 @@ def _describe_relations(data: Dataset) -> tuple[RelationFacts, ...]:
 
 
 def _component_sizes(graph: KnowledgeGraph, connected: NDArray[np.intp]) -> NDArray[np.int64]:
+    from scipy.sparse import csr_matrix  # slow to import, and only needed to describe a graph
+    from scipy.sparse.csgraph import connected_components
+
     shape = (graph.entity_count, graph.entity_count)
     matrix = csr_matrix((np.ones(graph.edge_count, dtype=np.int8), graph.edge_tails, graph.offsets), shape=shape)
     labels = connected_components(matrix, directed=False)[1][connected]

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression, minimize
 from scipy.special import expit, logit
 
 from kgcf.errors import StorageError
@@ -70,6 +69,8 @@ def soft_targets(labels: NDArray[np.bool_]) -> Floats:
 
 def fit_platt(logits: Floats, labels: NDArray[np.bool_]) -> PlattCurve:
     """The curve of least cross-entropy with `soft_targets`; flat where higher logits are not more often true."""
+    from scipy.optimize import minimize  # slow to import, and only needed to fit
+
     targets = soft_targets(labels)
     centre, spread = float(logits.mean()), float(logits.std())
     start = float(logit(targets.mean()))
@@ -96,6 +97,8 @@ def fit_isotonic(logits: Floats, labels: NDArray[np.bool_]) -> IsotonicCurve:
     Knots at the means of pools (centred isotonic regression) rather than steps: the curve rises within a
     pool too, so that answers of different logit rarely share a probability.
     """
+    from scipy.optimize import isotonic_regression  # slow to import, and only needed to fit
+
     x, place = np.unique(logits.astype(np.float32).astype(np.float64), return_inverse=True)  # as the model gives them
     weights = np.bincount(place).astype(np.float64)
     means = np.bincount(place, soft_targets(labels)) / weights

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from kgcf.prediction.calibration.curves import Floats, between_knots
@@ -107,6 +106,8 @@ def add_up(proposals: Proposals, folds: int, generator: np.random.Generator) -> 
 
 def fit_link_curve(cells: Cells, spread: float) -> LinkCurve:
     """The curve and intercepts of least penalised cross-entropy; without spread no intercepts."""
+    from scipy.optimize import minimize  # slow to import, and only needed to fit
+
     pieces, given = cells.parts.shape[1], spread > 0
     odds = (cells.true.sum() + 0.5) / (cells.false.sum() + 0.5)
     start = np.concatenate([[np.log(odds)], np.full(pieces, 0.1), np.zeros(cells.group_count if given else 0)])
