@@ -98,7 +98,7 @@ def show(found: dict[str, CalibrationRecord], completed: dict[str, dict[str, Any
     rows = [
         (name, method, report)
         for name, record in found.items()
-        for report in (record.test, record.test_apart)
+        for report in (record.test, record.test_unshared)
         if report is not None
         for method in METHODS
         if method in record.calibration.curves

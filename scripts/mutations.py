@@ -63,7 +63,7 @@ class Mutation:
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """A node, the function it is in, the names known there, and how to put another in its stead."""
 
     node: ast.AST
@@ -86,7 +86,7 @@ def mutations(tree: ast.Module, namespace: Mapping[str, object]) -> list[Mutatio
 
     `namespace` is that of the module: what a function needs is not left out, since any test would notice.
     """
-    top = Place(tree, "module", frozenset(), None, _refuse)
+    top = Location(tree, "module", frozenset(), None, _refuse)
     found = [m for place in _places(tree, top) for m in _faults(place, namespace)]
     seen: Counter[tuple[str, str]] = Counter()
     numbered = []
@@ -106,7 +106,7 @@ def _text(node: ast.AST) -> str:
     return text if len(text) <= 90 else text[:60] + " … " + text[-25:]
 
 
-def _places(node: ast.AST, inside: Place) -> Iterator[Place]:
+def _places(node: ast.AST, inside: Location) -> Iterator[Location]:
     """Every node below that does something at run time, with its surroundings."""
     where, names, returns = inside.where, inside.names, inside.returns
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -126,7 +126,7 @@ def _places(node: ast.AST, inside: Place) -> Iterator[Place]:
             put = _putter(node, field, index if isinstance(value, list) else None)
             in_function = isinstance(node, ast.FunctionDef) or inside.span != (0, 0)
             span = _span(child) if isinstance(child, ast.stmt) and in_function else inside.span
-            place = Place(child, where, names, returns, put, is_test, span)
+            place = Location(child, where, names, returns, put, is_test, span)
             yield place
             yield from _places(child, place)
 
@@ -164,7 +164,7 @@ def _idle(node: ast.AST, parent: ast.AST) -> bool:
     return kinds or (isinstance(parent, ast.ExceptHandler) and node is parent.type)
 
 
-def _faults(place: Place, namespace: Mapping[str, object]) -> Iterator[Mutation]:
+def _faults(place: Location, namespace: Mapping[str, object]) -> Iterator[Mutation]:
     node = place.node
     if place.is_test and isinstance(node, ast.expr) and not _is_exact(node) and not _is_not(node):
         yield place.to(ast.UnaryOp(ast.Not(), node), f"if {_text(node)} → if not")
@@ -198,14 +198,14 @@ def _is_not(node: ast.expr) -> bool:
     return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
 
 
-def _operators(place: Place, node: ast.BinOp) -> Iterator[Mutation]:
+def _operators(place: Location, node: ast.BinOp) -> Iterator[Mutation]:
     words = any(isinstance(n, ast.Constant) and isinstance(n.value, str | None) for n in (node.left, node.right))
     changed = OPERATORS.get(type(node.op))
     if changed is not None and not words:
         yield place.to(ast.BinOp(node.left, changed(), node.right))
 
 
-def _constants(place: Place, node: ast.Constant) -> Iterator[Mutation]:
+def _constants(place: Location, node: ast.Constant) -> Iterator[Mutation]:
     value = node.value
     if isinstance(value, bool):
         yield place.to(ast.Constant(not value), f"constant {value} → {not value}")
@@ -216,7 +216,7 @@ def _constants(place: Place, node: ast.Constant) -> Iterator[Mutation]:
         yield place.to(ast.Constant(new), f"constant {value} → {new}")
 
 
-def _dropped_keywords(place: Place, node: ast.Call, namespace: Mapping[str, object]) -> Iterator[Mutation]:
+def _dropped_keywords(place: Location, node: ast.Call, namespace: Mapping[str, object]) -> Iterator[Mutation]:
     called = namespace.get(node.func.id) if isinstance(node.func, ast.Name) else None
     ours = callable(called) and getattr(called, "__module__", "").startswith("kgcf")
     taken = inspect.signature(called).parameters if callable(called) and ours else {}
@@ -228,7 +228,7 @@ def _dropped_keywords(place: Place, node: ast.Call, namespace: Mapping[str, obje
             yield place.to(ast.Call(node.func, node.args, rest), said)
 
 
-def _swapped_names(place: Place, node: ast.Name | ast.Attribute) -> Iterator[Mutation]:
+def _swapped_names(place: Location, node: ast.Name | ast.Attribute) -> Iterator[Mutation]:
     if not isinstance(node.ctx, ast.Load):
         return
     own, pairs = (node.id, NAMES) if isinstance(node, ast.Name) else (node.attr, ATTRIBUTES)
@@ -243,7 +243,7 @@ def _swapped_names(place: Place, node: ast.Name | ast.Attribute) -> Iterator[Mut
             yield place.to(ast.Attribute(node.value, other, node.ctx))
 
 
-def _statements(place: Place, node: ast.stmt) -> Iterator[Mutation]:
+def _statements(place: Location, node: ast.stmt) -> Iterator[Mutation]:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         yield place.to(ast.Pass(), f"{_text(node)} → nothing")
     elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):

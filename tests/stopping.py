@@ -26,7 +26,7 @@ import torch
 
 import kgcf
 from kgcf.errors import KgcfError
-from kgcf.pipeline import Surroundings
+from kgcf.pipeline import Execution
 from kgcf.runs.comparison import read_record
 from kgcf.runs.folder import RunFolder
 from kgcf.runs.watch import Watcher
@@ -96,7 +96,7 @@ def watch_calls(moments: Moments, folder: Path, kinds: tuple[str, ...]) -> None:
 def watch_writers(moments: Moments) -> None:
     """Moments around every sync and gradient step, and amid every file that a library writes."""
 
-    def around(module: Any, name: str, half: bool = False) -> None:
+    def execution(module: Any, name: str, half: bool = False) -> None:
         usual = getattr(module, name)
 
         def wrapped(*values: Any, **named: Any) -> Any:
@@ -111,10 +111,10 @@ def watch_writers(moments: Moments) -> None:
 
         setattr(module, name, wrapped)
 
-    around(os, "fsync")
-    around(torch.optim.Adam, "step")
-    around(safetensors.numpy, "save_file", half=True)
-    around(pq, "write_table", half=True)
+    execution(os, "fsync")
+    execution(torch.optim.Adam, "step")
+    execution(safetensors.numpy, "save_file", half=True)
+    execution(pq, "write_table", half=True)
 
 
 def watch_lines(moments: Moments, names: Iterable[str] = WRITERS) -> None:
@@ -136,11 +136,11 @@ def watch_lines(moments: Moments, names: Iterable[str] = WRITERS) -> None:
 def train(run: Path) -> None:
     """Begin the run, or go on with it, as the command line does."""
     with Watcher(shown=True) as watcher:
-        around = Surroundings(watcher, watcher.say)
+        execution = Execution(watcher, watcher.say)
         if (run / "run.json").is_file():
-            kgcf.resume(run, around)
+            kgcf.resume(run, execution)
         else:
-            kgcf.fit(dataset(), run, changes=CHANGES, around=around)
+            kgcf.fit(dataset(), run, changes=CHANGES, execution=execution)
 
 
 def in_child(work: Act, error_file: Path) -> int:

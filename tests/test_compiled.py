@@ -59,10 +59,10 @@ def test_a_read_only_installation_without_a_home_works_with_one_note(open_folder
         path.chmod(0o555 if path.is_dir() else 0o444)
     temporary.mkdir()
     temporary.chmod(0o1777)
-    around = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
-    around |= {"PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1"}
+    execution = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
+    execution |= {"PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-c", AS_NOBODY, str(installed)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=around, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=execution, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(installed))
     (note,) = done.stderr.splitlines()

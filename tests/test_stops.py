@@ -38,9 +38,9 @@ def quick_folder(tmp_path: Path) -> Iterator[Path]:
 def stop(folder: Path, *ways: str) -> dict[str, dict[str, int]]:
     """What `tests.stopping` says of ways to stop; nothing may be wrong after any of them."""
     here = str(Path(__file__).parent.parent)
-    around = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([here, *sys.path])}
+    execution = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([here, *sys.path])}
     command = [sys.executable, "-m", "tests.stopping", str(folder), *ways]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=around, timeout=7200)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=execution, timeout=7200)
     assert done.returncode == 0, done.stdout + done.stderr
     found: dict[str, dict[str, int]] = json.loads(done.stdout)
     print({way: (one["tried"], one["stopped"]) for way, one in found.items()})

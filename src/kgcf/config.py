@@ -214,21 +214,21 @@ def _toml(value: object) -> str | None:
 
 def _explain(error: ValidationError) -> str:
     first = error.errors()[0]
-    place = [str(part) for part in first["loc"]]
+    keys = [str(part) for part in first["loc"]]
     if first["type"] == "extra_forbidden":
-        near = closest(place[-1], _known_keys(place[:-1]))
+        near = closest(keys[-1], _known_keys(keys[:-1]))
         hint = f" Did you mean '{near[0]}'?" if near else ""
-        return f"There is no setting '{'.'.join(place)}'.{hint} {_choices(place[:-1])}"
+        return f"There is no setting '{'.'.join(keys)}'.{hint} {_choices(keys[:-1])}"
     message = first["msg"].removeprefix("Value error, ")
-    return f"The setting {'.'.join(place[:2])} cannot be {first['input']!r}: {message}."
+    return f"The setting {'.'.join(keys[:2])} cannot be {first['input']!r}: {message}."
 
 
-def _choices(place: Iterable[str]) -> str:
-    return "Choices: " + ", ".join(_known_keys(place)) + "."
+def _choices(keys: Iterable[str]) -> str:
+    return "Choices: " + ", ".join(_known_keys(keys)) + "."
 
 
-def _known_keys(place: Iterable[str]) -> list[str]:
-    section = next(iter(place), None)
+def _known_keys(keys: Iterable[str]) -> list[str]:
+    section = next(iter(keys), None)
     if section is None:
         return list(Settings.model_fields)
     model = getattr(Settings(), section)

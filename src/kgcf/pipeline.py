@@ -37,7 +37,7 @@ from kgcf.training.substitutes import Substitutes
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class Execution:
     """Who watches and who helps: progress, messages, other processes."""
 
     listener: Listener = field(default_factory=Listener)
@@ -54,7 +54,7 @@ def fit(
     changes: Changes = (),
     seed: int | None = None,
     progress: bool | None = None,
-    around: Surroundings | None = None,
+    execution: Execution | None = None,
     device: str = CPU,
 ) -> Run:
     """Train a model on a benchmark, file, folder, frame or dataset; the run folder `output` must be new.
@@ -62,14 +62,14 @@ def fit(
     `changes` are settings, `{"training.batch_size": 64}` or `["training.batch_size=64"]`; `seed` sets every seed that
     they leave; `config` is a TOML file. Progress is shown on a terminal and in a notebook, or as `progress` says.
     """
-    place = find_device(device)
+    target = find_device(device)
     data = source if isinstance(source, Dataset) else read(source)
     file = None if config is None else Path(config)
     kept = changes if isinstance(changes, str | Mapping) else list(changes)  # they are read more than once
     configured = partial(configure, benchmark=data.benchmark, file=file, changes=kept, seed=seed)
     configured(preset)  # a mistake in them is said before anything is made
-    with _watched(around, progress) as watched:
-        return _fit(data, RunFolder(Path(output)), configured, preset, watched, place)
+    with _watched(execution, progress) as watched:
+        return _fit(data, RunFolder(Path(output)), configured, preset, watched, target)
 
 
 def _fit(
@@ -77,53 +77,53 @@ def _fit(
     folder: RunFolder,
     configured: Callable[[str], Settings],
     preset: str,
-    around: Surroundings,
-    place: torch.device,
+    execution: Execution,
+    target: torch.device,
 ) -> Run:
     """Settle what was left open, make the folder, train."""
     if note := benchmark_note(data.benchmark):
-        around.say(note)
+        execution.say(note)
         data = data if note in data.notes else data.with_notes(note)
-    if around.world.leads:
+    if execution.world.leads:
         folder.check_free()
-    settings = _settled(data, configured, preset, around)  # refuses what cannot work before there is a folder
-    with folder.alone(new=True) if around.world.leads else nullcontext():
-        with around.world.leader_first():
-            if around.world.leads:
+    settings = _settled(data, configured, preset, execution)  # refuses what cannot work before there is a folder
+    with folder.alone(new=True) if execution.world.leads else nullcontext():
+        with execution.world.leader_first():
+            if execution.world.leads:
                 folder.create(data, settings, preset)
-        return _train(folder, data, folder.settings(), around, place, resumed=False)  # settled once, for all
+        return _train(folder, data, folder.settings(), execution, target, resumed=False)  # settled once, for all
 
 
 @contextmanager
-def _watched(around: Surroundings | None, progress: bool | None) -> Iterator[Surroundings]:
+def _watched(execution: Execution | None, progress: bool | None) -> Iterator[Execution]:
     """Who watches: those who came with the call; else a bar where somebody looks or wants one; else nobody."""
-    if around is not None or not (somebody_looks() if progress is None else progress):
-        yield around or Surroundings()
+    if execution is not None or not (somebody_looks() if progress is None else progress):
+        yield execution or Execution()
         return
     with Watcher(shown=True) as watcher:
-        yield Surroundings(watcher, watcher.say)
+        yield Execution(watcher, watcher.say)
 
 
 def resume(
-    path: str | Path, around: Surroundings | None = None, device: str = CPU, *, progress: bool | None = None
+    path: str | Path, execution: Execution | None = None, device: str = CPU, *, progress: bool | None = None
 ) -> Run:
     """Continue a run that was stopped, to the same weights as without the stop; `progress` as in `fit`."""
-    with _watched(around, progress) as watched:
+    with _watched(execution, progress) as watched:
         return _resume(path, watched, device)
 
 
-def _resume(path: str | Path, around: Surroundings, device: str) -> Run:
-    place, folder = find_device(device), RunFolder(Path(path))
-    with folder.alone() if around.world.leads else nullcontext():
+def _resume(path: str | Path, execution: Execution, device: str) -> Run:
+    target, folder = find_device(device), RunFolder(Path(path))
+    with folder.alone() if execution.world.leads else nullcontext():
         folder.check()
         if not folder.sealed(MODEL):
-            return _train(folder, folder.dataset(), folder.settings(), around, place, resumed=True)
-        return _finish(Run.open(path, device), around)
+            return _train(folder, folder.dataset(), folder.settings(), execution, target, resumed=True)
+        return _finish(Run.open(path, device), execution)
 
 
-def _finish(run: Run, around: Surroundings) -> Run:
+def _finish(run: Run, execution: Execution) -> Run:
     """Nothing is left to train: only what a stop after the training may have left undone."""
-    if around.world.leads:
+    if execution.world.leads:
         run.folder.rewrite_log(run.folder.history())
         if run.calibration is None:
             run.calibrate(test=False)
@@ -140,46 +140,46 @@ def open_run(path: str | Path, device: str = CPU) -> Run:
     return Run.open(path, device)
 
 
-def _settled(data: Dataset, configured: Callable[[str], Settings], preset: str, around: Surroundings) -> Settings:
+def _settled(data: Dataset, configured: Callable[[str], Settings], preset: str, execution: Execution) -> Settings:
     """The configuration with all that was left to the data; only the preset's own depth may change."""
     settings = configured(preset)
-    if not around.world.leads:
+    if not execution.world.leads:
         return settings  # what the leader settles is read from its folder
     given = configured("default").encoder.model_fields_set  # the empty preset: what others than the preset say
     keep = "layers" in given
-    return settle(settings, data, keep_depth=keep, say=around.say, warn=around.listener.warn)
+    return settle(settings, data, keep_depth=keep, say=execution.say, warn=execution.listener.warn)
 
 
 def _train(
-    folder: RunFolder, data: Dataset, settings: Settings, around: Surroundings, device: torch.device, resumed: bool
+    folder: RunFolder, data: Dataset, settings: Settings, execution: Execution, device: torch.device, resumed: bool
 ) -> Run:
-    with around.world.leader_first():
-        treatment = treatment_stage(folder, data, settings, around.say)
-        substitutes = substitutes_stage(folder, data, settings, treatment, around.say)
+    with execution.world.leader_first():
+        treatment = treatment_stage(folder, data, settings, execution.say)
+        substitutes = substitutes_stage(folder, data, settings, treatment, execution.say)
     model = new_model(settings, len(data.relations)).to(device)
     training = settings.training
     memory = training.memory_gb * 1e9
     bound = ObservedGraph(model, data.graph, data.entities, data.relations, treatment, memory=memory)
 
     def validate() -> float:
-        return divided_mrr(bound.scorer, data, training.validate_triples, training.seed, around.world, memory)
+        return divided_mrr(bound.scorer, data, training.validate_triples, training.seed, execution.world, memory)
 
     trainer = Trainer(
         step_context(model, data, settings, treatment, substitutes),
         training,
         validate if len(data.valid) else None,
-        around.world,
+        execution.world,
         folder.file("checkpoint.safetensors"),
         _key(data, settings),
-        TrainingLog(folder, around.listener, around.world.leads),
+        TrainingLog(folder, execution.listener, execution.world.leads),
     )
     if resumed and trainer.checkpoint is not None and trainer.checkpoint.is_file():
         trainer.resume()
-    if resumed and around.world.leads:
+    if resumed and execution.world.leads:
         folder.rewrite_log(trainer.progress.history)
     progress = trainer.run()
     run = Run(folder, model, data, settings)
-    if around.world.leads:
+    if execution.world.leads:
         _record(folder, progress.history, progress.best, progress.best_epoch)
         run.save_model()
         run.calibrate(test=False)

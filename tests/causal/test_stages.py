@@ -14,7 +14,7 @@ from kgcf.causal.cache import Cache, user_cache
 from kgcf.causal.stages import CausalStages
 from kgcf.causal.treatment import Treatment, TreatmentSettings, assign_treatment
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.pipeline import Surroundings
+from kgcf.pipeline import Execution
 from kgcf.runs.run import Run
 from tests.training.tiny import dataset
 
@@ -60,7 +60,7 @@ def test_training_takes_what_was_computed_before(tmp_path: Path, counted: dict[s
     treatment = stages.treatment(data.graph, settings.treatment)
     stages.table(stages.space(data.graph, settings.space), treatment, settings.matching.candidates, True, "triple")
     heard: list[str] = []
-    kgcf.fit(data, tmp_path / "run", changes=QUICK, around=Surroundings(say=heard.append))
+    kgcf.fit(data, tmp_path / "run", changes=QUICK, execution=Execution(say=heard.append))
     assert (counted["embed_entities"], counted["match_pairs"]) == (1, 1)
     assert [line for line in heard if "cache" in line] == [
         "entity space: taken from the cache",

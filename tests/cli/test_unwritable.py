@@ -19,9 +19,9 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def test_full_and_read_only_disks_are_sentences(tmp_path: Path) -> None:
-    around = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    execution = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     command = [sys.executable, "-m", "tests.unwritable", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=around, timeout=600)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=execution, timeout=600)
     if done.returncode == 77:
         pytest.skip("mounting a small disk is not allowed here")
     assert done.returncode == 0, done.stderr

@@ -13,7 +13,7 @@ from kgcf.config import benchmark_values, configure
 from kgcf.data import recognition, registry
 from kgcf.data.manifest import Benchmark
 from kgcf.data.source import read
-from kgcf.pipeline import Surroundings, fit
+from kgcf.pipeline import Execution, fit
 from kgcf.runs.folder import RunFolder
 from tests.homes import graph_facts
 
@@ -27,7 +27,7 @@ def prepared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[objec
 
     def preparing(source: object) -> tuple[RunFolder, list[str]]:
         said: list[str] = []
-        fit(source, tmp_path / "run", changes=["training.threads=1"], around=Surroundings(say=said.append))
+        fit(source, tmp_path / "run", changes=["training.threads=1"], execution=Execution(say=said.append))
         return RunFolder(tmp_path / "run"), said
 
     return preparing

@@ -10,7 +10,7 @@ import pytest
 
 from kgcf.data import locations, registry
 from kgcf.data.download import DownloadError
-from kgcf.data.locations import Place, cache_folder, find_graph, places
+from kgcf.data.locations import Location, cache_folder, find_graph, list_locations
 from kgcf.data.manifest import Benchmark, benchmark, benchmarks, graph
 from kgcf.errors import DataError, UnknownNameError
 from tests.homes import Home, graph_facts, serving
@@ -26,7 +26,9 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("KGCF_CACHE", str(tmp_path / "cache"))
     for module in (registry, locations):
         monkeypatch.setattr(
-            module, "places", lambda root=None: [p for p in places(root) if tmp_path in (p.path, *p.path.parents)]
+            module,
+            "locations",
+            lambda root=None: [p for p in list_locations(root) if tmp_path in (p.path, *p.path.parents)],
         )
     return tmp_path
 
@@ -100,14 +102,17 @@ def test_every_graph_is_described() -> None:
 def test_the_order_of_places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KGCF_DATA", str(tmp_path / "mine"))
     monkeypatch.setenv("KGCF_CACHE", str(tmp_path / "cache"))
-    assert places() == [Place("$KGCF_DATA", tmp_path / "mine"), Place("cache", tmp_path / "cache" / "data")]
-    assert places(tmp_path / "only") == [Place(str(tmp_path / "only"), tmp_path / "only")]
+    assert list_locations() == [
+        Location("$KGCF_DATA", tmp_path / "mine"),
+        Location("cache", tmp_path / "cache" / "data"),
+    ]
+    assert list_locations(tmp_path / "only") == [Location(str(tmp_path / "only"), tmp_path / "only")]
     monkeypatch.delenv("KGCF_DATA")
-    assert places() == [Place("cache", tmp_path / "cache" / "data")]
+    assert list_locations() == [Location("cache", tmp_path / "cache" / "data")]
 
 
 def test_the_first_complete_place_wins(tmp_path: Path) -> None:
-    among = [Place(name, tmp_path / name) for name in ("first", "second", "third")]
+    among = [Location(name, tmp_path / name) for name in ("first", "second", "third")]
     facts = graph("nations")
     assert find_graph(facts, among) is None
     put(tmp_path / "first" / "nations", {"train.txt": b""})  # incomplete
@@ -195,7 +200,7 @@ def test_load_fetches_into_the_cache(alone: Path, home: Home, monkeypatch: pytes
     assert len(registry.load("tiny").graph) == 2
     assert len(home.asked) == 3
     found = registry.locate("tiny")
-    assert found == Place("cache", alone / "cache" / "data")
+    assert found == Location("cache", alone / "cache" / "data")
 
 
 def test_load_says_what_went_wrong_and_where_files_go(alone: Path, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

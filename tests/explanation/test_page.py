@@ -22,7 +22,7 @@ from kgcf.errors import SettingsError
 from kgcf.explanation.explanation import Explanation
 from kgcf.explanation.page import render_page, write_page
 from kgcf.explanation.palette import DARK, LIGHT, line_style
-from kgcf.explanation.plots import draw_paths, free_point, place_entities, swerve
+from kgcf.explanation.plots import arrange_entities, draw_paths, free_point, swerve
 from kgcf.figure_files import drawable
 from kgcf.figure_fonts import MISSING, families_for, installed, visible
 
@@ -380,7 +380,7 @@ def test_names_in_pictures_are_inert_and_short() -> None:
 
 def test_places_of_entities_differ() -> None:
     found = people().explain("Ann", "likes", "Dan", top=30)
-    places = place_entities(found)
+    places = arrange_entities(found)
     assert len(set(places.values())) == len(places) == 6
     assert places["e0"][0] == 0
     assert places["e3"][0] == 1

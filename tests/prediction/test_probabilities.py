@@ -231,9 +231,9 @@ def test_questions_apart_share_no_head_and_relation_with_the_fit(trained: Run) -
         for triples in (data.valid.queries.tolist(), rows.tolist())
     )
     assert record.test is not None
-    assert record.test_apart is not None
+    assert record.test_unshared is not None
     assert record.test.questions == len(asked)
-    assert 0 < record.test_apart.questions == len(asked - fitted) < len(asked)
+    assert 0 < record.test_unshared.questions == len(asked - fitted) < len(asked)
 
 
 def test_a_run_without_validation_says_why_it_has_sigmoids(tmp_path: Path) -> None:

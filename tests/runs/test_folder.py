@@ -10,7 +10,7 @@ import pytest
 from kgcf.data.source import read
 from kgcf.data.splitting import SplitSettings
 from kgcf.errors import DataError, KgcfError, StorageError
-from kgcf.pipeline import Surroundings, fit, open_run, resume
+from kgcf.pipeline import Execution, fit, open_run, resume
 from kgcf.runs.folder import RunFolder
 from kgcf.runs.run import Run
 from kgcf.training.distributed import World
@@ -145,7 +145,7 @@ def test_other_processes_take_what_the_leader_settled(run: Run, tmp_path: Path) 
     """Here the other process would settle other values; a rank above 0 alone exchanges nothing and writes nothing."""
     copy = Path(shutil.copytree(run.folder.path, tmp_path / "copy"))
     before = {path.name: path.read_bytes() for path in copy.iterdir()}
-    other = fit(run.data, copy, changes=("training.threads=3",), around=Surroundings(world=World(1, 1)))
+    other = fit(run.data, copy, changes=("training.threads=3",), execution=Execution(world=World(1, 1)))
     assert other.settings == run.settings
     assert {path.name: path.read_bytes() for path in copy.iterdir()} == before
 

@@ -14,7 +14,7 @@ from kgcf.data.hops import distances
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import KgcfWarning
 from kgcf.model.kgcf import KGCF, DecoderSettings
-from kgcf.pipeline import Surroundings, fit
+from kgcf.pipeline import Execution, fit
 from kgcf.propagation.layers.encoder import EncoderSettings
 from kgcf.propagation.plan.planner import Planner
 from kgcf.training import reach
@@ -118,7 +118,7 @@ def test_fast_gets_the_depth_that_reaches_the_answers(tmp_path: Path) -> None:
     said: list[str] = []
     heard = Heard()
     changes = (*SMALL, "training.budget=3000", "training.epochs=20", "training.learning_rate=0.02")
-    run = fit(chains(), tmp_path / "run", preset="fast", changes=changes, around=Surroundings(heard, said.append))
+    run = fit(chains(), tmp_path / "run", preset="fast", changes=changes, execution=Execution(heard, said.append))
     assert run.settings.encoder.layers == 5
     assert "layers = 5" in (tmp_path / "run" / "config.toml").read_text()
     assert any("encoder.layers = 5 instead of 4" in line for line in said)
@@ -140,7 +140,7 @@ def test_a_depth_that_somebody_chose_stays_and_is_warned_about(
         monkeypatch.setattr(kgcf.config, "benchmark_values", lambda _: {"encoder": {"layers": 4}})
     heard = Heard()
     with pytest.raises(TrainingError, match="nothing was learned.*encoder.layers=6"):
-        fit(chains(), tmp_path / "run", preset="fast", config=file, changes=changes, around=Surroundings(heard))
+        fit(chains(), tmp_path / "run", preset="fast", config=file, changes=changes, execution=Execution(heard))
     before, early = heard.warnings
     assert "With 4 layers the answer is within reach for 0%" in before
     assert "consider --set encoder.layers=5" in before
@@ -159,7 +159,7 @@ def test_a_graph_without_paths_is_warned_about(tmp_path: Path) -> None:
     heard = Heard()
     data = chains(closed=0)
     with pytest.raises(TrainingError, match="nothing was learned"):
-        fit(data, tmp_path / "run", changes=SMALL, around=Surroundings(heard))
+        fit(data, tmp_path / "run", changes=SMALL, execution=Execution(heard))
     assert "With 8 layers the answer is within reach for 0%" in heard.warnings[0]
     assert "Give more triples" in heard.warnings[0]
 

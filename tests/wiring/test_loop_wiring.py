@@ -73,18 +73,18 @@ def plan_steps(triples: int, chosen: TrainingSettings) -> list[tuple[int, int, l
     return planned[:limit]
 
 
-def replay(around: StepContext, chosen: TrainingSettings) -> tuple[dict[int, dict[str, float]], int]:
+def replay(execution: StepContext, chosen: TrainingSettings) -> tuple[dict[int, dict[str, float]], int]:
     """Train by the book; gives the sums of every epoch, and the number of steps."""
-    computer, net = GradientComputer(around, 1), around.model
+    computer, net = GradientComputer(execution, 1), execution.model
     adam = torch.optim.Adam(net.parameters(), lr=chosen.learning_rate)
-    planned = plan_steps(len(around.graph), chosen)
+    planned = plan_steps(len(execution.graph), chosen)
     sums: dict[int, dict[str, float]] = {}
     for done, (epoch, step, batches) in enumerate(planned):
-        order = epoch_order(len(around.graph), chosen.seed, epoch)
+        order = epoch_order(len(execution.graph), chosen.seed, epoch)
         parts: list[tuple[Sums, Sums]] = []
         for number, places in enumerate(batches):
             batch = make_batch(
-                around.graph, order[places], around.objective.negatives, around.remove,
+                execution.graph, order[places], execution.objective.negatives, execution.remove,
                 stream(chosen.seed, epoch, step, number),
             )  # fmt: skip
             parts.append(computer.compute(batch))
@@ -92,7 +92,7 @@ def replay(around: StepContext, chosen: TrainingSettings) -> tuple[dict[int, dic
         for place, parameter in enumerate(net.parameters()):
             mean = sum((total.gradients[place] for total, _ in parts), torch.zeros_like(parameter)) / queries
             extra = sum((apart.gradients[place] for _, apart in parts), torch.zeros_like(parameter)) / compared
-            parameter.grad = (mean + around.objective.beta * extra).detach()
+            parameter.grad = (mean + execution.objective.beta * extra).detach()
         share = 0.5 * (1 + math.cos(math.pi * done / len(planned))) if chosen.schedule == "cosine" else 1.0
         adam.param_groups[0]["lr"] = chosen.learning_rate * share
         adam.step()

@@ -181,9 +181,9 @@ def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
     """No training, but what it would say."""
 
     def train(*given: object, **_: object) -> None:
-        around = next(item for item in given if isinstance(item, pipeline.Surroundings))
-        around.say("treatment: said")
-        around.listener.epoch({"epoch": 1, "queries_per_second": 5, "unreached": 0, "impossible": 0, "seconds": 1})
+        execution = next(item for item in given if isinstance(item, pipeline.Execution))
+        execution.say("treatment: said")
+        execution.listener.epoch({"epoch": 1, "queries_per_second": 5, "unreached": 0, "impossible": 0, "seconds": 1})
 
     monkeypatch.setattr(pipeline, "_train", train)
 

@@ -13,7 +13,7 @@ from kgcf.data.dataset import transductive
 from kgcf.data.splitting import SplitSettings
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import StorageError
-from kgcf.pipeline import Surroundings
+from kgcf.pipeline import Execution
 from kgcf.prediction.calibration.sampling import collect_best
 from kgcf.runs.run import Run
 from kgcf.runs.settling import settle
@@ -36,12 +36,12 @@ class Stopping(Listener):
 def test_stages_are_said_kept_and_not_done_again(town: Town, tmp_path: Path) -> None:
     said: list[str] = []
     with pytest.raises(KeyboardInterrupt):
-        kgcf.fit(town.raw.folder, tmp_path / "run", changes=QUICK, around=Surroundings(Stopping(), said.append))
+        kgcf.fit(town.raw.folder, tmp_path / "run", changes=QUICK, execution=Execution(Stopping(), said.append))
     assert [line.split()[0].rstrip(":") for line in said] == ["treatment", "entity", "matching"]
     assert f"{len(town.raw.train):,} triples" in said[2]
     kept = {name: (tmp_path / "run" / name).read_bytes() for name in ("treatment.safetensors", "space.safetensors")}
     said.clear()
-    run = kgcf.resume(tmp_path / "run", Surroundings(say=said.append))
+    run = kgcf.resume(tmp_path / "run", Execution(say=said.append))
     assert said == []
     assert {name: run.folder.file(name).read_bytes() for name in kept} == kept
     whole = kgcf.fit(town.raw.folder, tmp_path / "whole", changes=QUICK)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import kgcf
 from kgcf.causal.treatment import Treatment, TreatmentSettings, assign_treatment
 from kgcf.data.hiding import HiddenTriples
-from kgcf.pipeline import Surroundings
+from kgcf.pipeline import Execution
 from kgcf.runs.run import Run
 from kgcf.storage import map_arrays
 from kgcf.training.batches import make_batch, stream
@@ -143,9 +143,9 @@ def test_a_resumed_run_remembers_the_best_weights(town: Town, tmp_path: Path) ->
     assert best < 4  # so that the stop comes after it
     for after in (best, best + 1):
         with pytest.raises(KeyboardInterrupt):
-            kgcf.fit(town.raw.folder, tmp_path / f"{after}", changes=steep, around=Surroundings(Interrupting(after)))
+            kgcf.fit(town.raw.folder, tmp_path / f"{after}", changes=steep, execution=Execution(Interrupting(after)))
         heard = Interrupting(0)
-        resumed = kgcf.resume(tmp_path / f"{after}", Surroundings(heard))
+        resumed = kgcf.resume(tmp_path / f"{after}", Execution(heard))
         assert heard.epochs == list(range(after + 1, 6))  # what was done is not done again
         assert weights(resumed) == weights(whole)
         assert weights(resumed) != weights(resumed, "checkpoint.safetensors")

@@ -60,8 +60,8 @@ class SimpleGraphs:
         kept = np.flatnonzero(heads != tails)
         lows = np.minimum(heads, tails)[kept] + groups[kinds[kept]] * np.int64(graph.entity_count)
         highs = np.maximum(heads, tails)[kept] + groups[kinds[kept]] * np.int64(graph.entity_count)
-        keys, places = np.unique(np.concatenate([lows, highs]), return_inverse=True)
-        pairs = places[: len(kept)] * np.int64(max(len(keys), 1)) + places[len(kept) :]
+        keys, positions = np.unique(np.concatenate([lows, highs]), return_inverse=True)
+        pairs = positions[: len(kept)] * np.int64(max(len(keys), 1)) + positions[len(kept) :]
         edges, edge_of, multiplicity = np.unique(pairs, return_inverse=True, return_counts=True)
         triple_edges = np.full(len(graph), -1, dtype=np.int32)
         triple_edges[kept] = edge_of

@@ -67,14 +67,14 @@ def complete_command(
     talk.print(f"{task.question_count:,} questions (head, relation, ?), about {seconds:,.0f} s", style="dim")
     if estimate:
         return
-    said = opened.completion_calibration(candidates == "all")
+    calibration = opened.completion_calibration(candidates == "all")
     with showing("completing", task.question_count) as advance:
-        answers = complete(bound, task, top, min_probability, advance, said)
-    talk.print(MEANING if said.curve is not None else said.reason, style="dim")
+        answers = complete(bound, task, top, min_probability, advance, calibration)
+    talk.print(MEANING if calibration.curve is not None else calibration.reason, style="dim")
     if output is not None and kind is not None:
         deliver(output, kind, lambda path: write_answers(answers, path, kind))
-        place = "standard output" if output == STANDARD else output
-        talk.print(cell(f"{len(answers):,} triples written to {place}"))
+        destination = "standard output" if output == STANDARD else output
+        talk.print(cell(f"{len(answers):,} triples written to {destination}"))
     elif as_json:
         print_json([asdict(answer) for answer in answers])
     else:

@@ -24,8 +24,8 @@ def facts_tables(facts: DatasetFacts, relations: int) -> Group:
 
 def _table(title: str | Text, columns: Iterable[str]) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False)
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="right" if place else "left", overflow="fold")
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="right" if index else "left", overflow="fold")
     return table
 
 

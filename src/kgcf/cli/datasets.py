@@ -115,7 +115,7 @@ def get_command(
 
 def _entry(known: Benchmark) -> dict[str, str | int | bool]:
     first, last = known.graphs[0], known.graphs[-1]
-    place = locate(known.name)
+    location = locate(known.name)
     absent = "download" if known.downloadable else "not at hand"
     return {
         "name": known.name,
@@ -128,6 +128,6 @@ def _entry(known: Benchmark) -> dict[str, str | int | bool]:
         "inductive": known.inductive,
         "licence": known.licence,
         "source": first.source,
-        "files": absent if place is None else place.title,
-        "path": "" if place is None else str(place.path),
+        "files": absent if location is None else location.title,
+        "path": "" if location is None else str(location.path),
     }

@@ -57,8 +57,8 @@ def _kept_back(data: "Dataset", head: str, relation: str) -> list[str]:
 
 def _train(data: "Dataset", preset: str, folder: Path) -> "tuple[Run, Evaluation]":
     with importing():
-        from kgcf.pipeline import Surroundings, fit
+        from kgcf.pipeline import Execution, fit
         from kgcf.runs.watch import Watcher
     with Watcher(shown=True) as watcher:
-        run = fit(data, folder, preset=preset, changes=_SAME, around=Surroundings(watcher, watcher.say))
+        run = fit(data, folder, preset=preset, changes=_SAME, execution=Execution(watcher, watcher.say))
     return run, run.evaluate("test")

@@ -57,7 +57,7 @@ def show_calibration(record: CalibrationRecord) -> None:
     """What calibration does on test, and why this method was chosen."""
     screen = Screen(wrap=False)
     method = record.calibration.method
-    reports = [report for report in (record.test, record.test_apart) if report is not None]
+    reports = [report for report in (record.test, record.test_unshared) if report is not None]
     if reports:
         screen.print(calibration_table([(str(record.protocol["dataset"]), method, report) for report in reports]))
         screen.print("apart: test questions that share no (head, relation) with a question of the fit.", style="dim")

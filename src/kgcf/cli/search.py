@@ -15,7 +15,7 @@ from kgcf.cli.train_line import train_line
 from kgcf.config import benchmark_note, configure, seeds_of
 from kgcf.data.dataset import Dataset
 from kgcf.errors import DataError, SettingsError
-from kgcf.pipeline import Surroundings, fit, resume
+from kgcf.pipeline import Execution, fit, resume
 from kgcf.runs.settling import settle
 from kgcf.runs.watch import Told
 from kgcf.screen import Screen, cell
@@ -74,14 +74,16 @@ class Search:
 
     def train(self, number: int, values: dict[str, str]) -> Trial:
         """Train one combination, or continue where its training was stopped."""
-        folder, around = self.output / f"trial-{number}", Surroundings(Told())
+        folder, execution = self.output / f"trial-{number}", Execution(Told())
         changes = self.changes_of(values)
         try:
             if (folder / "run.json").is_file():
-                run = resume(folder, around, self.device)
+                run = resume(folder, execution, self.device)
             else:
                 shutil.rmtree(folder, ignore_errors=True)  # a folder of ours whose making was stopped
-                run = fit(self.data, folder, preset=self.preset, changes=changes, around=around, device=self.device)
+                run = fit(
+                    self.data, folder, preset=self.preset, changes=changes, execution=execution, device=self.device
+                )
         except TrainingError as error:
             return Trial(values, folder.name, None, str(error))
         history = run.folder.facts()["history"]
@@ -99,7 +101,7 @@ def _parse_search(text: str) -> tuple[str, tuple[str, ...]]:
 def _combinations(space: Space, seed: int) -> list[dict[str, str]]:
     """All combinations of values in the order in which they are tried."""
     listed = [dict(zip(space, values, strict=True)) for values in itertools.product(*space.values())]
-    return [listed[place] for place in np.random.default_rng(seed).permutation(len(listed)).tolist()]
+    return [listed[position] for position in np.random.default_rng(seed).permutation(len(listed)).tolist()]
 
 
 def _report(trials: Sequence[Trial], space: Space) -> None:

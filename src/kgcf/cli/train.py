@@ -27,7 +27,7 @@ from kgcf.machine.interrupts import importing
 from kgcf.screen import Screen, cell
 
 if TYPE_CHECKING:
-    from kgcf.pipeline import Surroundings
+    from kgcf.pipeline import Execution
     from kgcf.runs.folder import RunFolder
     from kgcf.runs.run import Run
     from kgcf.training.distributed import World
@@ -61,9 +61,9 @@ def train_command(
     )
     folder = RunFolder(output or Path("runs") / f"{dataset.name.replace(':', '_')}-{preset}")
 
-    def work(around: "Surroundings") -> "Run":
+    def work(execution: "Execution") -> "Run":
         given = partial(fit, preset=preset, config=config, changes=changes or (), seed=seed)
-        return given(dataset, folder.path, around=around, device=device)
+        return given(dataset, folder.path, execution=execution, device=device)
 
     _train(folder, world, work)
 
@@ -74,18 +74,18 @@ def resume_command(run: RunArgument, device: DeviceOption = CPU) -> None:
         from kgcf.pipeline import resume
         from kgcf.runs.folder import RunFolder
         from kgcf.training.distributed import join_world
-    _train(RunFolder(run), join_world(), lambda around: resume(run, around, device))
+    _train(RunFolder(run), join_world(), lambda execution: resume(run, execution, device))
 
 
-def _train(folder: "RunFolder", world: "World", work: "Callable[[Surroundings], Run]") -> None:
+def _train(folder: "RunFolder", world: "World", work: "Callable[[Execution], Run]") -> None:
     """Train with somebody watching; on Ctrl-C say how to go on."""
     with importing():
-        from kgcf.pipeline import Surroundings
+        from kgcf.pipeline import Execution
         from kgcf.runs.watch import Watcher
         from kgcf.training.distributed import leave_world
     try:
         with Watcher(shown=world.leads) as watcher:
-            run = work(Surroundings(watcher, watcher.say, world))
+            run = work(Execution(watcher, watcher.say, world))
     except KeyboardInterrupt:
         message = "Stopped before anything was written."
         if folder.file("run.json").is_file():
@@ -108,5 +108,7 @@ def _report(run: "Run") -> None:
         Screen().print(evaluation_table({result.protocol["model"]: result}))
         if run.calibration is not None:
             show_calibration(run.calibration)
-    place = run.folder.path
-    Screen(wrap=False).print(cell(f"The run is in {place}. Next: kgcf predict {place} --head … --relation …"))
+    folder_path = run.folder.path
+    Screen(wrap=False).print(
+        cell(f"The run is in {folder_path}. Next: kgcf predict {folder_path} --head … --relation …")
+    )

@@ -39,9 +39,9 @@ def _number(columns: Sequence[pa.ChunkedArray], first: Sequence[str]) -> tuple[p
     chunks = [given] + [chunk for column in columns for chunk in column.chunks]
     unified = pa.chunked_array(chunks).unify_dictionaries()
     ids: list[NDArray[np.int32]] = []
-    place = 1
+    position = 1
     for column in columns:
-        parts = unified.chunks[place : place + column.num_chunks]
-        place += column.num_chunks
+        parts = unified.chunks[position : position + column.num_chunks]
+        position += column.num_chunks
         ids.append(np.concatenate([part.indices.to_numpy() for part in parts] or [np.zeros(0)]).astype(np.int32))
     return unified.chunk(0).dictionary, ids

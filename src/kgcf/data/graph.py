@@ -237,7 +237,7 @@ def _find_edges(
 ) -> NDArray[np.int64]:
     found = np.full(len(begin), -1, np.int64)
     for i in range(len(begin)):
-        place = begin[i] + np.searchsorted(edge_tails[begin[i] : end[i]], tails[i], "left")
-        if place < end[i] and edge_tails[place] == tails[i]:
-            found[i] = place
+        position = begin[i] + np.searchsorted(edge_tails[begin[i] : end[i]], tails[i], "left")
+        if position < end[i] and edge_tails[position] == tails[i]:
+            found[i] = position
     return found

@@ -66,8 +66,8 @@ def _count_within(
         first, last = 0, 1
         for k in range(hops):
             end = last
-            for place in range(first, end):
-                for edge in range(offsets[queue[place]], offsets[queue[place] + 1]):
+            for position in range(first, end):
+                for edge in range(offsets[queue[position]], offsets[queue[position] + 1]):
                     v = edge_tails[edge]
                     if stamps[v] != b:
                         stamps[v] = b
@@ -84,8 +84,8 @@ def _spread(links: _Links, search: _Search, b: int, s: int) -> bool:
     met = False
     begin, end = search.fronts[s]
     last = end
-    for place in range(begin, end):
-        entity = search.queues[s, place]
+    for position in range(begin, end):
+        entity = search.queues[s, position]
         for edge in range(links.offsets[entity], links.offsets[entity + 1]):
             if search.unseen[links.triples[edge] % links.triple_count] == b:
                 continue

@@ -23,7 +23,7 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """A folder of graphs, and what to call it."""
 
     title: str
@@ -37,26 +37,26 @@ def cache_folder() -> Path:
     return platformdirs.user_cache_path("kgcf", appauthor=False)
 
 
-def cache_place() -> Place:
+def cache_location() -> Location:
     """Where downloads go."""
-    return Place("cache", cache_folder() / "data")
+    return Location("cache", cache_folder() / "data")
 
 
-def places(data_root: str | Path | None = None) -> list[Place]:
+def list_locations(data_root: str | Path | None = None) -> list[Location]:
     """The places to look at, in order; a given `data_root` is the only one."""
     if data_root is not None:
-        return [Place(str(data_root), Path(data_root).expanduser())]
+        return [Location(str(data_root), Path(data_root).expanduser())]
     if chosen := os.environ.get("KGCF_DATA"):
-        return [Place("$KGCF_DATA", Path(chosen).expanduser()), cache_place()]
-    return [cache_place()]
+        return [Location("$KGCF_DATA", Path(chosen).expanduser()), cache_location()]
+    return [cache_location()]
 
 
-def locate(name: str, data_root: str | Path | None = None) -> Place | None:
+def locate(name: str, data_root: str | Path | None = None) -> Location | None:
     """Where all graphs of a benchmark lie, or None if they would have to be fetched."""
     found = benchmark(name)
     if found.embedded:
-        return Place("package", package_folder(found.graphs[0]).parent)
-    at = [find_graph(facts, places(data_root)) for facts in found.graphs]
+        return Location("package", package_folder(found.graphs[0]).parent)
+    at = [find_graph(facts, list_locations(data_root)) for facts in found.graphs]
     return None if at[0] is None or None in at else at[0][0]
 
 
@@ -65,12 +65,12 @@ def package_folder(graph: GraphFacts) -> Path:
     return Path(str(resources.files("kgcf.data").joinpath(graph.name)))
 
 
-def find_graph(graph: GraphFacts, among: list[Place]) -> tuple[Place, Path] | None:
+def find_graph(graph: GraphFacts, among: list[Location]) -> tuple[Location, Path] | None:
     """The first place that has all three splits of a graph, and the graph's folder there."""
-    for place in among:
-        folder = place.path / graph.name
+    for location in among:
+        folder = location.path / graph.name
         if all(find_file(folder, name) for name in SPLIT_FILES):
-            return place, folder
+            return location, folder
     return None
 
 

@@ -18,13 +18,13 @@ def draw_negatives(
     begin, end = graph.tail_ranges(heads, relations)
     free = graph.entity_count - (end - begin)  # [B] entities that are no known tail
     possible: NDArray[np.bool_] = free > 0
-    places = generator.integers(0, np.maximum(free, 1)[:, None], (len(heads), count))
-    return _at_free_places(places, begin, end, graph.edge_tails, possible), possible
+    positions = generator.integers(0, np.maximum(free, 1)[:, None], (len(heads), count))
+    return _at_free_places(positions, begin, end, graph.edge_tails, possible), possible
 
 
 @kernel
 def _at_free_places(
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
     begin: NDArray[np.int64],
     end: NDArray[np.int64],
     tails: NDArray[np.int32],
@@ -35,17 +35,17 @@ def _at_free_places(
     Known tails are ascending, so tail i has tails[i] − i free entities before it; a binary search finds
     how many tails stand before place p.
     """
-    found = np.zeros_like(places)
-    for b in range(len(places)):
+    found = np.zeros_like(positions)
+    for b in range(len(positions)):
         if not possible[b]:
             continue
-        for k in range(places.shape[1]):
+        for k in range(positions.shape[1]):
             low, high = np.int64(0), end[b] - begin[b]
             while low < high:
                 middle = (low + high) // 2
-                if tails[begin[b] + middle] - middle <= places[b, k]:
+                if tails[begin[b] + middle] - middle <= positions[b, k]:
                     low = middle + 1
                 else:
                     high = middle
-            found[b, k] = places[b, k] + low
+            found[b, k] = positions[b, k] + low
     return found

@@ -136,15 +136,15 @@ def _as_dataset(folder: Folder, tables: dict[str, TripleTable], notes: list[str]
     train = np.concatenate([rows[part] for part in ("facts", "train") if part in rows])
     valid, test = rows.get("valid", nothing), rows.get("test", nothing)
     weights = [_weights_of(tables, *parts) for parts in (("facts", "train"), ("valid",), ("test",))]
-    said = [*notes, *(note for table in tables.values() for note in table.notes)]
-    said += [f"no {part} triples: that split is empty" for part in ("valid", "test") if part not in tables]
+    all_notes = [*notes, *(note for table in tables.values() for note in table.notes)]
+    all_notes += [f"no {part} triples: that split is empty" for part in ("valid", "test") if part not in tables]
     data = transductive(
         folder.path.resolve().name,
         encoded.entities,
         encoded.relations,
         (train, valid, test),
         (weights[0], weights[1], weights[2]),
-        tuple(said),
+        tuple(all_notes),
     )
     return data.with_notes(*report_encoded(data, train, (valid, test)))
 

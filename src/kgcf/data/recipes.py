@@ -52,11 +52,11 @@ def _run(
     received: list[Path] = []
 
     def get(url: str) -> bytes:
-        place = folder / f".{hashlib.sha256(url.encode()).hexdigest()[:12]}-{url.rsplit('/', 1)[-1]}"
-        if not place.exists():
-            fetch(url, place, advance=advance)
-        received.append(place)
-        return place.read_bytes()
+        download = folder / f".{hashlib.sha256(url.encode()).hexdigest()[:12]}-{url.rsplit('/', 1)[-1]}"
+        if not download.exists():
+            fetch(url, download, advance=advance)
+        received.append(download)
+        return download.read_bytes()
 
     made: list[str] = []
     try:
@@ -70,8 +70,8 @@ def _run(
         problems.append(str(error))
     except (ValueError, LookupError, EOFError, OSError, tarfile.TarError, zipfile.BadZipFile) as error:
         problems.append(f"What {_home(step)} sent could not be unpacked ({type(error).__name__}: {error}).")
-    for place in received:
-        place.unlink(missing_ok=True)
+    for download in received:
+        download.unlink(missing_ok=True)
     return made
 
 

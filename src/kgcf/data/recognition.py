@@ -17,9 +17,9 @@ def recognise(path: Path) -> Benchmark | None:
     partner = inductive_partner(path)
     folders = [path] if partner is None else [path, partner]
     possible = [entry for entry in benchmarks().values() if len(entry.graphs) == len(folders)]
-    for place, folder in enumerate(folders):
-        fitting = _fitting(folder, [entry.graphs[place] for entry in possible])
-        possible = [entry for entry in possible if entry.graphs[place].name in fitting]
+    for position, folder in enumerate(folders):
+        fitting = _fitting(folder, [entry.graphs[position] for entry in possible])
+        possible = [entry for entry in possible if entry.graphs[position].name in fitting]
     return possible[0] if possible else None
 
 

@@ -8,7 +8,15 @@ from pathlib import Path
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.download import DownloadError, showing_bytes
 from kgcf.data.folders import find_parts
-from kgcf.data.locations import Place, cache_place, check_file, find_file, find_graph, locate, package_folder, places
+from kgcf.data.locations import (
+    Location,
+    cache_location,
+    check_file,
+    find_file,
+    find_graph,
+    locate,
+    package_folder,
+)
 from kgcf.data.manifest import Benchmark, GraphFacts, benchmark, benchmarks, graph, is_known, names
 from kgcf.data.names import read_names
 from kgcf.data.reader import read_folder, read_inductive
@@ -32,8 +40,8 @@ def load(name: str, *, data_root: str | Path | None = None) -> Dataset:
         check_graph(facts, folder)
     data = read_inductive(folders[0], folders[1]) if found.inductive else read_folder(find_parts(folders[0]))
     _check_counts(found, data, folders)
-    said = tuple(note for note in data.notes if not note.startswith(("train.", "valid.", "test.")))
-    return _with_parent_names(replace(data, name=found.name, notes=said, benchmark=found.name), found, data_root)
+    notes = tuple(note for note in data.notes if not note.startswith(("train.", "valid.", "test.")))
+    return _with_parent_names(replace(data, name=found.name, notes=notes, benchmark=found.name), found, data_root)
 
 
 def at_hand(*wanted: str) -> bool:
@@ -57,7 +65,7 @@ def get(name: str, to: Path | None = None) -> tuple[list[Path], list[str]]:
     found = benchmark(name)
     if found.embedded:
         return [package_folder(found.graphs[0])], ["world ships in the package; there is nothing to fetch"]
-    root = cache_place().path if to is None else to
+    root = cache_location().path if to is None else to
     wanted = [*found.graphs, *([graph(found.names_from)] if found.names_from else [])]
     notes: list[str] = []
     for facts in wanted:
@@ -76,8 +84,8 @@ def check_graph(facts: GraphFacts, folder: Path) -> None:
 
 def _find_checked(facts: GraphFacts, file: str, data_root: str | Path | None) -> Path | None:
     """One file of a graph in the first place that has it."""
-    for place in places(data_root):
-        path = find_file(place.path / facts.name, file)
+    for location in list_locations(data_root):
+        path = find_file(location.path / facts.name, file)
         if path is not None:
             check_file(path, facts.files[file], facts.name)
             return path
@@ -87,12 +95,12 @@ def _find_checked(facts: GraphFacts, file: str, data_root: str | Path | None) ->
 def _folder_of(facts: GraphFacts, found: Benchmark, data_root: str | Path | None) -> Path:
     if found.embedded:
         return package_folder(facts)
-    looked = places(data_root)
+    looked = list_locations(data_root)
     if (at := find_graph(facts, looked)) is not None:
         return at[1]
     if data_root is None and facts.download and os.environ.get("KGCF_OFFLINE", "0") in ("", "0"):
-        _obtain(facts, cache_place().path)
-        return cache_place().path / facts.name
+        _obtain(facts, cache_location().path)
+        return cache_location().path / facts.name
     raise DataError(_not_at_hand(facts, looked))
 
 
@@ -102,11 +110,11 @@ def _obtain(facts: GraphFacts, root: Path) -> list[str]:
         with showing_bytes(facts.name) as advance:
             return obtain(facts, root, advance)
     except DownloadError as error:
-        raise DownloadError(f"{error} {_not_at_hand(facts, places())}") from error
+        raise DownloadError(f"{error} {_not_at_hand(facts, list_locations())}") from error
 
 
-def _not_at_hand(facts: GraphFacts, looked: list[Place]) -> str:
-    paths = list(dict.fromkeys(str(place.path / facts.name) for place in looked))
+def _not_at_hand(facts: GraphFacts, looked: list[Location]) -> str:
+    paths = list(dict.fromkeys(str(location.path / facts.name) for location in looked))
     return (
         f"The files of {facts.name} are not at hand. Put train.txt, valid.txt and test.txt (plain or .gz) into "
         f"{' or '.join(paths)}, or set KGCF_DATA to the folder that holds the folder {facts.name}. "
@@ -116,11 +124,11 @@ def _not_at_hand(facts: GraphFacts, looked: list[Place]) -> str:
 
 def _copy(facts: GraphFacts, root: Path) -> None:
     """Copy what is at hand elsewhere and right; what is already in `root` stays."""
-    for place in places():
+    for location in list_locations():
         for name, expected in facts.files.items():
-            source = find_file(place.path / facts.name, name)
+            source = find_file(location.path / facts.name, name)
             target_folder = root / facts.name
-            if source is None or find_file(target_folder, name) is not None or place.path == root:
+            if source is None or find_file(target_folder, name) is not None or location.path == root:
                 continue
             check_file(source, expected, facts.name)
             with replacing(target_folder / source.name) as temporary:

@@ -67,9 +67,9 @@ def split_triples(graph: KnowledgeGraph, settings: SplitSettings) -> SplitResult
 def _grouped(groups: NDArray[np.int64], generator: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Triples ordered by randomly permuted group, and where every group begins."""
     group_count = int(groups.max()) + 1 if len(groups) else 0
-    places = generator.permutation(group_count)[groups]
-    order = np.argsort(places, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=group_count))])
+    positions = generator.permutation(group_count)[groups]
+    order = np.argsort(positions, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(positions, minlength=group_count))])
     return order, starts.astype(np.int64)
 
 

@@ -201,7 +201,7 @@ def describe_queries(split: Split, mirrors: list[tuple[int, int, bool]], rng: np
             mirrored[rows] |= graph.contains(facts)
     relation_seen = np.bincount(graph.triples[:, 1], minlength=graph.relation_count) > 0
     chosen = rng.choice(len(triples), size=min(_PAIRS, len(triples)), replace=False)
-    apart = distances(graph, triples[chosen][:, [0, 2]], HOPS)
+    hops = distances(graph, triples[chosen][:, [0, 2]], HOPS)
     return QueryFacts(
         split=split.name,
         triples=len(triples),
@@ -214,7 +214,7 @@ def describe_queries(split: Split, mirrors: list[tuple[int, int, bool]], rng: np
         mirror_observed=int(mirrored.sum()),
         leaked=int((reverse | mirrored).sum()),
         linked=int(_linked(graph, triples).sum()),
-        within_hops=tuple(float((apart <= k).mean()) if len(apart) else 0.0 for k in range(1, HOPS + 1)),
+        within_hops=tuple(float((hops <= k).mean()) if len(hops) else 0.0 for k in range(1, HOPS + 1)),
         pairs=len(chosen),
     )
 

@@ -113,11 +113,11 @@ def _count(
             better += value > own
             equal += value == own
         own_known = False
-        for place in range(begin[q], end[q]):
-            better -= line[known_tails[place]] > own
-            equal -= line[known_tails[place]] == own
+        for position in range(begin[q], end[q]):
+            better -= line[known_tails[position]] > own
+            equal -= line[known_tails[position]] == own
             candidates -= 1
-            own_known |= known_tails[place] == answers[q]
+            own_known |= known_tails[position] == answers[q]
         if own_known:
             candidates += 1
         else:

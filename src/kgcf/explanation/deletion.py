@@ -149,12 +149,12 @@ def _row(case: Case, best: tuple[Path, ...], drawn: list[Path], counts: Sequence
 def _draw_paths(case: Case, best: tuple[Path, ...], generator: np.random.Generator) -> Iterator[Path]:
     """Random paths of the lengths of the best ones, in their order, again and again until they have as many triples."""
     wanted = len(_distinct(best))
-    gone: set[int] = set()
+    removed_triples: set[int] = set()
     for path in itertools.islice(itertools.cycle(best), _MOST_ROUNDS * len(best)):
         drawn = case.random_paths.draw(len(path), generator)
-        if drawn is None or len(gone) >= wanted:
+        if drawn is None or len(removed_triples) >= wanted:
             return
-        gone.update(drawn.triples)
+        removed_triples.update(drawn.triples)
         yield drawn
 
 

@@ -56,8 +56,8 @@ class Lattice:
         if not len(values):
             return values
         keys = self.triples.astype(np.int64) * (int(self.relations.max()) + 1) + self.relations
-        places = np.unique(keys, return_inverse=True)[1]
-        return np.bincount(places, weights=values)[places].astype(np.float64)
+        positions = np.unique(keys, return_inverse=True)[1]
+        return np.bincount(positions, weights=values)[positions].astype(np.float64)
 
 
 def _slot_of(entities: NDArray[np.int32], entity: int, base: int) -> int:

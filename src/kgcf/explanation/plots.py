@@ -44,7 +44,7 @@ def draw_paths(explanation: Explanation, path: Path) -> None:
     """Write a PNG: a line for every path, arrows in the direction of the triples, a legend that names the paths."""
     check_picture(path, (".png",))
     texts = _Texts(explanation)
-    positions = place_entities(explanation)
+    positions = arrange_entities(explanation)
     figure, axes = _canvas(max((y for _, y in positions.values()), default=0.0))
     figure.text(0.01, 1 - 0.12 / figure.get_figheight(), texts.question, fontsize=10, va="top", **texts.style)
     taken = list(positions.values())
@@ -99,7 +99,7 @@ def _readable(part: Named, length: int) -> str:
     return visible(drawable(part.shown, length, math=False))
 
 
-def place_entities(explanation: Explanation) -> dict[str, Point]:
+def arrange_entities(explanation: Explanation) -> dict[str, Point]:
     """(x, y) by label: the share of the way, and the mean of the lanes of the paths through an entity.
 
     Head and tail stand in the middle, the uppermost at 0; entities of nearly the same column keep a distance.

@@ -153,10 +153,10 @@ def _score_with_torch(decoder: Decoder, result: SparseStates, evidence: _Evidenc
     scores = values.gather(1, torch.from_numpy(which.copy()).to(device))
     last, head = result.plan.layers[-1], decoder.reached
     queries, entities = torch.from_numpy(last.queries).to(device), torch.from_numpy(last.entities).to(device).long()
-    place = last.queries * options
+    position = last.queries * options
     if evidence.treated is not None:
-        place = place + evidence.treated[last.queries, last.entities]
-    hidden = head.project("state", result.states) + _query_rows(head, q, options)[torch.from_numpy(place).to(device)]
+        position = position + evidence.treated[last.queries, last.entities]
+    hidden = head.project("state", result.states) + _query_rows(head, q, options)[torch.from_numpy(position).to(device)]
     if decoder.variant == "decoder" and evidence.table is not None:
         classes = np.broadcast_to(evidence.classes, shape)[last.queries, last.entities]
         hidden = hidden + evidence.table[torch.from_numpy(classes).to(device)]

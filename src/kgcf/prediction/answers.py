@@ -68,13 +68,13 @@ class Answers(list[Answer]):
         return pd.DataFrame(map(asdict, self), columns=[field.name for field in fields(Answer)])
 
     @overload
-    def __getitem__(self, place: SupportsIndex) -> Answer: ...
+    def __getitem__(self, position: SupportsIndex) -> Answer: ...
 
     @overload
-    def __getitem__(self, place: slice) -> "Answers": ...
+    def __getitem__(self, position: slice) -> "Answers": ...
 
-    def __getitem__(self, place: SupportsIndex | slice) -> "Answer | Answers":
-        return Answers(super().__getitem__(place)) if isinstance(place, slice) else super().__getitem__(place)
+    def __getitem__(self, position: SupportsIndex | slice) -> "Answer | Answers":
+        return Answers(super().__getitem__(position)) if isinstance(position, slice) else super().__getitem__(position)
 
     def __repr__(self) -> str:
         return f"{text_table(_TITLES, self._rows(), _PLACES)}{self._more()}" if self else "no answers"

@@ -32,11 +32,11 @@ class CompletionTask:
         """Queries to rank."""
         return sum(len(heads) for heads in self.heads)
 
-    def questions(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    def questions(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """[Q, 2] head and relation of the questions at some places of 0 … question_count − 1, relation by relation."""
         starts = np.cumsum([0, *(len(heads) for heads in self.heads)])
-        groups = np.searchsorted(starts, places, side="right") - 1
-        drawn = [self.heads[group][place - starts[group]] for group, place in zip(groups, places, strict=True)]
+        groups = np.searchsorted(starts, positions, side="right") - 1
+        drawn = [self.heads[group][position - starts[group]] for group, position in zip(groups, positions, strict=True)]
         return np.stack([np.array(drawn, dtype=np.int64), self.relations[groups]], axis=1)
 
 
@@ -116,13 +116,13 @@ def complete(
 
     Without a calibration the probability is the sigmoid of the logit.
     """
-    said = calibration or uncalibrated("all" if task.every_entity else "seen")
-    links = rank_links(observed, task, said, top, min_probability, advance)
+    calibration_in_use = calibration or uncalibrated("all" if task.every_entity else "seen")
+    links = rank_links(observed, task, calibration_in_use, top, min_probability, advance)
     everyone = np.ones(len(links.logits), dtype=bool)
     found = Found(links.triples, np.arange(1, len(everyone) + 1), links.logits, ~everyone, everyone)
-    given = UNCALIBRATED.given if said.curve is None else GIVEN
+    given = UNCALIBRATED.given if calibration_in_use.curve is None else GIVEN
     return Answers(
-        replace(answer, probability=probability, probability_from=said.method, probability_given=given)
+        replace(answer, probability=probability, probability_from=calibration_in_use.method, probability_given=given)
         for answer, probability in zip(name_answers(observed, found), links.probabilities.tolist(), strict=True)
     )
 
@@ -130,7 +130,7 @@ def complete(
 def rank_links(
     observed: ObservedGraph,
     task: CompletionTask,
-    said: CompletionCalibration,
+    calibration_in_use: CompletionCalibration,
     top: int,
     min_probability: float = 0.0,
     advance: Advance = silent,
@@ -140,15 +140,17 @@ def rank_links(
     Memory holds `top` links and one chunk of scores, whatever the size of the graph.
     """
     scope: Scope = "all" if task.every_entity else "seen"
-    if said.scope != scope:
-        raise SettingsError(f"This calibration is for candidates '{said.scope}', and '{scope}' are asked about.")
+    if calibration_in_use.scope != scope:
+        raise SettingsError(
+            f"This calibration is for candidates '{calibration_in_use.scope}', and '{scope}' are asked about."
+        )
     best: list[_Link] = []  # a heap: the worst on top
     for relation, heads in zip(task.relations.tolist(), task.heads, strict=True):
         sides = Sides.of(observed.graph, relation)
         size = min(_CHUNK, observed.questions_at_once)
         for first in range(0, len(heads), size):
             part = heads[first : first + size]
-            for found in _promising(observed, part, sides, said, top, best, min_probability):
+            for found in _promising(observed, part, sides, calibration_in_use, top, best, min_probability):
                 if len(best) < top:
                     heapq.heappush(best, found)
                 elif found > best[0]:
@@ -166,7 +168,7 @@ def _promising(
     observed: ObservedGraph,
     heads: NDArray[np.int64],
     sides: Sides,
-    said: CompletionCalibration,
+    calibration_in_use: CompletionCalibration,
     top: int,
     best: list[_Link],
     least: float,
@@ -175,13 +177,13 @@ def _promising(
     relation = sides.relation
     scores, reached = observed.scorer.score_with_reach(heads, np.full(len(heads), relation))
     for row, reach, head in zip(scores, reached, heads.tolist(), strict=True):
-        tails = new_links(observed.graph, sides, head, reach, said.scope)
-        groups = said.groups(relation, bool(sides.heads[head]), sides.tails[tails])
-        likely = said.probabilities(row[tails].astype(np.float64), groups)
+        tails = new_links(observed.graph, sides, head, reach, calibration_in_use.scope)
+        groups = calibration_in_use.groups(relation, bool(sides.heads[head]), sides.tails[tails])
+        likely = calibration_in_use.probabilities(row[tails].astype(np.float64), groups)
         bar = max(least, best[0][0]) if len(best) >= top else least
         enough = np.flatnonzero(likely >= bar)
         if len(enough) > top:
             enough = enough[np.lexsort((-row[tails[enough]], -likely[enough]))[:top]]
-        for place in enough.tolist():
-            tail = int(tails[place])
-            yield float(likely[place]), float(row[tail]), -head, -relation, -tail
+        for position in enough.tolist():
+            tail = int(tails[position])
+            yield float(likely[position]), float(row[tail]), -head, -relation, -tail

@@ -55,12 +55,12 @@ class Run:
     @classmethod
     def open(cls, path: str | Path, device: str = CPU) -> "Run":
         """Open a finished run, to compute on a device; nothing but its folder is needed."""
-        place = find_device(device)
+        target = find_device(device)
         folder = RunFolder(Path(path))
         folder.check()
         settings, data = folder.settings(), folder.dataset()
         model = read_model(folder, settings, len(data.relations))
-        run = cls(folder, model.to(place), data, settings)
+        run = cls(folder, model.to(target), data, settings)
         run.calibration = open_record(folder.path, model)
         return run
 
@@ -182,8 +182,8 @@ class Run:
         check_share("min_probability", min_probability)
         bound = self.observe(graph, observed)
         task = plan_completion(bound, as_names(relations), every_entity)
-        said = self.completion_calibration(every_entity)
-        return complete(bound, task, top, min_probability, advance, said)
+        calibration = self.completion_calibration(every_entity)
+        return complete(bound, task, top, min_probability, advance, calibration)
 
     def score(
         self,

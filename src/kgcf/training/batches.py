@@ -60,9 +60,9 @@ def epoch_order(triple_count: int, seed: int, epoch: int) -> NDArray[np.int64]:
     return stream(seed, epoch).permutation(triple_count)
 
 
-def stream(seed: int, *place: int) -> np.random.Generator:
+def stream(seed: int, *position: int) -> np.random.Generator:
     """The random numbers of one place of a run (epoch, or epoch and step): resuming needs no stored state."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=place))
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=position))
 
 
 def choose_removal(graph: KnowledgeGraph, validation: NDArray[np.int32]) -> Remove:

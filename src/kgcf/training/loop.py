@@ -147,9 +147,11 @@ class Trainer:
         size, joined = settings.batch_size, settings.accumulate
         while progress.step < self._steps_per_epoch() and progress.steps < self._total_steps():
             first = progress.step * size * joined
-            places = np.arange(first, first + size * joined)
-            places = places[places < len(order)] if settings.batches_per_epoch is None else places % len(order)
-            yield [order[places[i : i + size]] for i in range(0, len(places), size)]
+            positions = np.arange(first, first + size * joined)
+            positions = (
+                positions[positions < len(order)] if settings.batches_per_epoch is None else positions % len(order)
+            )
+            yield [order[positions[i : i + size]] for i in range(0, len(positions), size)]
 
     def _step(self, computer: GradientComputer, batches: list[NDArray[np.int64]]) -> None:
         """Gradients of the batches, joined over batches and processes, and one move of Adam."""
@@ -160,16 +162,16 @@ class Trainer:
             batch = make_batch(context.graph, triples, context.objective.negatives, context.remove, generator)
             gives = (progress.steps + index) % world.size == world.rank
             joined.append(computer.compute(batch, world.rank, world.size, gives))
-        (total, apart), *others = joined
-        for more, more_apart in others:
+        (total, discrepancy), *others = joined
+        for more, more_discrepancy in others:
             total.add(more)
-            apart.add(more_apart)
+            discrepancy.add(more_discrepancy)
         world.share(total)
         if context.objective.beta > 0:
-            world.share(apart)
+            world.share(discrepancy)
         with undisturbed(), self._changing():
-            self._move(total, apart)
-            self._tally(total, apart)
+            self._move(total, discrepancy)
+            self._tally(total, discrepancy)
             progress.step += 1
             progress.steps += 1
 
@@ -180,20 +182,20 @@ class Trainer:
         yield
         self._whole = True
 
-    def _move(self, total: Sums, apart: Sums) -> None:
+    def _move(self, total: Sums, discrepancy: Sums) -> None:
         """One step of Adam along the gradient of the terms' means plus β times that of the discrepancy."""
-        for term, value in (total.terms | apart.terms).items():
+        for term, value in (total.terms | discrepancy.terms).items():
             if not math.isfinite(value):
-                place = f"epoch {self._progress.epoch + 1}, step {self._progress.step + 1}"
+                where = f"epoch {self._progress.epoch + 1}, step {self._progress.step + 1}"
                 raise TrainingError(
-                    f"The {term} loss became {value} in {place}. "
+                    f"The {term} loss became {value} in {where}. "
                     "Lower training.learning_rate, or look for extreme weights in the data."
                 )
-        if not total.queries and not apart.queries and "context" not in total.terms:
+        if not total.queries and not discrepancy.queries and "context" not in total.terms:
             return
-        beta = self.context.objective.beta / max(apart.queries, 1)
+        beta = self.context.objective.beta / max(discrepancy.queries, 1)
         means = total.mean_gradients(self._model)
-        for parameter, mean, extra in zip(self._model.parameters(), means, apart.gradients, strict=True):
+        for parameter, mean, extra in zip(self._model.parameters(), means, discrepancy.gradients, strict=True):
             parameter.grad = mean + beta * extra
         for group in self._optimiser.param_groups:
             group["lr"] = self._learning_rate()
@@ -206,10 +208,10 @@ class Trainer:
         done = self._progress.steps / self._total_steps()
         return self.settings.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
 
-    def _tally(self, total: Sums, apart: Sums) -> None:
+    def _tally(self, total: Sums, discrepancy: Sums) -> None:
         counts = {"queries": total.queries, "unreached": total.unreached, "impossible": total.impossible}
-        counts["compared"] = apart.queries
-        for name, value in (total.terms | apart.terms | counts).items():
+        counts["compared"] = discrepancy.queries
+        for name, value in (total.terms | discrepancy.terms | counts).items():
             self._progress.running[name] = self._progress.running.get(name, 0.0) + value
 
     def _means(self) -> dict[str, float]:

@@ -30,10 +30,10 @@ class Reach:
 
     def sentence(self, layers: int) -> str:
         """What so many layers reach."""
-        place = min(layers, DEEPEST) - 1
-        found = f"{self.train[place]:.0%} of the sampled train queries"
+        position = min(layers, DEEPEST) - 1
+        found = f"{self.train[position]:.0%} of the sampled train queries"
         if self.valid is not None:
-            found += f" and {self.valid[place]:.0%} of the validation queries"
+            found += f" and {self.valid[position]:.0%} of the validation queries"
         return f"With {layers} layers the answer is within reach for {found}"
 
 

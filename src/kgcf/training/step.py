@@ -51,9 +51,9 @@ class Sums:
         So every parameter has one number of queries to be divided by.
         """
         head = model.decoder.unreached
-        apart = set() if head is None else {id(parameter) for parameter in head.parameters()}
+        separate = set() if head is None else {id(parameter) for parameter in head.parameters()}
         kept, asked = max(self.queries, 1), max(self.queries + self.unreached, 1)
-        divisors = (asked if id(parameter) in apart else kept for parameter in model.parameters())
+        divisors = (asked if id(parameter) in separate else kept for parameter in model.parameters())
         return [gradient / divisor for gradient, divisor in zip(self.gradients, divisors, strict=True)]
 
 
@@ -148,10 +148,10 @@ def _losses(
     treated = None if context.treated is None else _treatments(context, batch, rows)
     ones = torch.ones(len(rows))
     temperature = objective.temperature
-    apart = model.decoder.unreached is not None
-    counted = evidence.reached[:, 1:] if apart else None
+    separate = model.decoder.unreached is not None
+    counted = evidence.reached[:, 1:] if separate else None
     losses = {"factual": query_losses(model.decode(evidence, treated), ones, temperature, counted)[keep].sum()}
-    if apart:
+    if separate:
         losses["context"] = query_losses(model.decode_unreached(evidence, treated), ones, temperature).sum()
     if context.substitutes is not None and treated is not None and objective.alpha > 0:
         found = context.substitutes

@@ -30,11 +30,11 @@ class ObservedPairs:
         heads, relations, tails = graph.triples.astype(np.int64).T.reshape(3, -1)
         keys = heads * graph.entity_count + tails
         distinct = np.unique(keys[heads != tails])
-        places, turned = (_places(distinct, part) for part in (keys, tails * graph.entity_count + heads))
+        positions, turned = (_positions(distinct, part) for part in (keys, tails * graph.entity_count + heads))
         order = np.argsort(relations, kind="stable")
         bounds = np.searchsorted(relations[order], np.arange(graph.relation_count + 1))
         width = max(graph.entity_count, 1)
-        return cls(distinct // width, distinct % width, places, turned, order, bounds)
+        return cls(distinct // width, distinct % width, positions, turned, order, bounds)
 
     def __len__(self) -> int:
         return len(self.heads)
@@ -67,11 +67,11 @@ class ObservedPairs:
         return treated
 
 
-def _places(distinct: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
+def _positions(distinct: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where keys stand among sorted ones, −1 if nowhere."""
-    places = np.searchsorted(distinct, keys)
-    places[places == len(distinct)] = 0
-    return np.where(distinct[places] == keys, places, -1) if len(distinct) else np.full(len(keys), -1)
+    positions = np.searchsorted(distinct, keys)
+    positions[positions == len(distinct)] = 0
+    return np.where(distinct[positions] == keys, positions, -1) if len(distinct) else np.full(len(keys), -1)
 
 
 @dataclass(frozen=True, eq=False)

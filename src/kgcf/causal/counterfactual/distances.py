@@ -34,11 +34,11 @@ def distance_rows(columns: NDArray[np.float64], queries: NDArray[np.float64]) ->
 
 
 @kernel
-def exclude(rows: NDArray[np.float64], places: NDArray[np.int64]) -> None:
+def exclude(rows: NDArray[np.float64], positions: NDArray[np.int64]) -> None:
     """Put infinity at places[q] of every row q; −1 excludes nothing."""
-    for q in range(len(places)):
-        if places[q] >= 0:
-            rows[q, places[q]] = np.inf
+    for q in range(len(positions)):
+        if positions[q] >= 0:
+            rows[q, positions[q]] = np.inf
 
 
 @kernel

@@ -187,5 +187,5 @@ def _sums_by_key(keys: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArr
     folded = keys[:, 0]
     for column in keys[:, 1:].T:
         folded = np.unique(folded, return_inverse=True)[1].astype(np.int64) * (int(keys.max(initial=0)) + 1) + column
-    places = np.unique(folded, return_inverse=True)[1]
-    return np.bincount(places, weights=weights).astype(np.float64)
+    positions = np.unique(folded, return_inverse=True)[1]
+    return np.bincount(positions, weights=weights).astype(np.float64)

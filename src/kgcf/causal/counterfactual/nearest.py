@@ -34,9 +34,9 @@ class _Ends:
     def rows(self, vectors: NDArray[np.float32], queried: NDArray[np.int64]) -> NDArray[np.float64]:
         """[Q, A] distances from the queried entities; infinity from an entity to itself."""
         rows = distance_rows(self.columns, vectors[queried].astype(np.float64))
-        places = np.searchsorted(self.entities, queried)
-        places[places == len(self.entities)] = 0
-        exclude(rows, np.where(self.entities[places] == queried, places, -1))
+        positions = np.searchsorted(self.entities, queried)
+        positions[positions == len(self.entities)] = 0
+        exclude(rows, np.where(self.entities[positions] == queried, positions, -1))
         return rows
 
 

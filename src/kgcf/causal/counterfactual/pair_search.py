@@ -43,9 +43,9 @@ class PairIndex:
         )
 
 
-def _starts(places: NDArray[np.intp], count: int) -> NDArray[np.int64]:
+def _starts(positions: NDArray[np.intp], count: int) -> NDArray[np.int64]:
     starts = np.zeros(count + 1, np.int64)
-    np.cumsum(np.bincount(places, minlength=count), out=starts[1:])
+    np.cumsum(np.bincount(positions, minlength=count), out=starts[1:])
     return starts
 
 

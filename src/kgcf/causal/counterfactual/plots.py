@@ -52,11 +52,15 @@ def _plot_distances(axes: Axes, diagnostics: Diagnostics) -> None:
 
 
 def _plot_outcomes(axes: Axes, shown: list[RelationDiagnostics]) -> None:
-    places = range(len(shown))
+    positions = range(len(shown))
     untreated = [part.matches.outcome_untreated or 0.0 for part in shown]
     treated = [part.matches.outcome_treated or 0.0 for part in shown]
-    axes.barh([place + 0.2 for place in places], untreated, height=0.4, color=COLOURS["negatives"], label="T^CF = 0")
-    axes.barh([place - 0.2 for place in places], treated, height=0.4, color=COLOURS["left out"], label="T^CF = 1")
+    axes.barh(
+        [position + 0.2 for position in positions], untreated, height=0.4, color=COLOURS["negatives"], label="T^CF = 0"
+    )
+    axes.barh(
+        [position - 0.2 for position in positions], treated, height=0.4, color=COLOURS["left out"], label="T^CF = 1"
+    )
     _name_rows(axes, shown)
     axes.set_xlabel("share of substitutes that are known triples")
     axes.set_title("P(A^CF = 1 | T^CF)")
@@ -66,11 +70,11 @@ def _plot_outcomes(axes: Axes, shown: list[RelationDiagnostics]) -> None:
 def _plot_effects(axes: Axes, shown: list[RelationDiagnostics]) -> None:
     kinds = (("effect", 0.0, "left out"), ("shuffled_treatment", 0.25, "placebo"), ("permuted_labels", -0.25, "full"))
     for kind, shift, colour in kinds:
-        rows = [(place, getattr(part.effects, kind)) for place, part in enumerate(shown)]
-        known = [(place, effect) for place, effect in rows if effect.estimate is not None]
+        rows = [(position, getattr(part.effects, kind)) for position, part in enumerate(shown)]
+        known = [(position, effect) for position, effect in rows if effect.estimate is not None]
         axes.errorbar(
             [effect.estimate for _, effect in known],
-            [place + shift for place, _ in known],
+            [position + shift for position, _ in known],
             xerr=[3 * (effect.standard_error or 0.0) for _, effect in known],
             fmt="o",
             markersize=3,

@@ -131,7 +131,7 @@ class CounterfactualTable:
 
 def _texts(ids: NDArray[np.int32], texts: list[str]) -> pa.DictionaryArray:
     """The text of every id, null where there is none; a text that several ids have stands in the dictionary once."""
-    distinct = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    places = np.array([distinct[text] for text in texts], dtype=np.int32)
-    known = pa.array(places[ids], mask=ids < 0)
+    distinct = {text: position for position, text in enumerate(dict.fromkeys(texts))}
+    positions = np.array([distinct[text] for text in texts], dtype=np.int32)
+    known = pa.array(positions[ids], mask=ids < 0)
     return pa.DictionaryArray.from_arrays(known, pa.array(list(distinct), type=pa.string()))

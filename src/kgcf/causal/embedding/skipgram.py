@@ -87,12 +87,12 @@ def _guide_table(cumulative: NDArray[np.uint32], bits: int) -> NDArray[np.int32]
     """For every value of the highest bits of a draw, the first entry that can be its answer."""
     width = np.uint64(31 - bits)
     guide = np.empty((1 << bits) + 1, np.int32)
-    place = 0
+    position = 0
     for high in range((1 << bits) + 1):
         smallest = np.uint64(high) << width
-        while place < len(cumulative) - 1 and np.uint64(cumulative[place]) < smallest:
-            place += 1
-        guide[high] = place
+        while position < len(cumulative) - 1 and np.uint64(cumulative[position]) < smallest:
+            position += 1
+        guide[high] = position
     return guide
 
 
@@ -162,9 +162,9 @@ def update_vectors(
                 for n in range(1, negatives + 1):
                     drawn = (state >> sixteen) % np.uint64(DOMAIN)
                     state = (state * factor + np.uint64(11)) & mask
-                    place = np.int64(tables.guide[drawn >> width])
-                    while np.uint64(tables.cumulative[place]) < drawn:
-                        place += 1
-                    targets[n] = place
+                    position = np.int64(tables.guide[drawn >> width])
+                    while np.uint64(tables.cumulative[position]) < drawn:
+                        position += 1
+                    targets[n] = position
                 _train_pair(inputs, outputs, walks[w, j], targets, tables.sigmoids, rates[w], own, change)
     return state

@@ -60,8 +60,8 @@ def _first_order(
 @kernel
 def _linked(offsets: NDArray[np.int64], neighbours: NDArray[np.int32], source: np.int64, target: np.int64) -> bool:
     row = neighbours[offsets[source] : offsets[source + 1]]
-    place = np.searchsorted(row, target)
-    return bool(place < len(row) and row[place] == target)
+    position = np.searchsorted(row, target)
+    return bool(position < len(row) and row[position] == target)
 
 
 @kernel

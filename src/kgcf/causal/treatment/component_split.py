@@ -28,7 +28,7 @@ class _Scratch(NamedTuple):
     """Working copies that every query leaves as it found them."""
 
     degrees: NDArray[np.int32]  # [M]
-    gone: NDArray[np.bool_]  # [M] dropped out of the k-core; all False
+    removed: NDArray[np.bool_]  # [M] dropped out of the k-core; all False
     hidden: NDArray[np.bool_]  # [S] all False
     touched: NDArray[np.bool_]  # [M] all False
     log: NDArray[np.int32]  # [M] places whose degree fell
@@ -76,19 +76,19 @@ class ComponentSplit:
         try:
             return self._spare.pop()
         except IndexError:
-            places, edges = len(self.core.labels), self.graphs.edge_count
+            positions, edges = len(self.core.labels), self.graphs.edge_count
             return _Scratch(
                 degrees=self.core.degrees.copy(),
-                gone=np.zeros(places, np.bool_),
+                removed=np.zeros(positions, np.bool_),
                 hidden=np.zeros(edges, np.bool_),
-                touched=np.zeros(places, np.bool_),
-                log=np.empty(places, np.int32),
-                dropped=np.empty(places, np.int32),
-                owners=np.full(places, -1, np.int32),
-                found=np.empty(places, np.int32),
-                parents=np.empty(places, np.int32),
-                pending=np.empty(places, np.int32),
-                fresh=np.empty(places, np.int32),
+                touched=np.zeros(positions, np.bool_),
+                log=np.empty(positions, np.int32),
+                dropped=np.empty(positions, np.int32),
+                owners=np.full(positions, -1, np.int32),
+                found=np.empty(positions, np.int32),
+                parents=np.empty(positions, np.int32),
+                pending=np.empty(positions, np.int32),
+                fresh=np.empty(positions, np.int32),
                 active=np.zeros(self.core.largest + 1, np.int32),
             )
 
@@ -101,8 +101,8 @@ def _lower(v: int, k: int, size: int, count: int, scratch: _Scratch) -> tuple[in
         scratch.log[size] = v
         size += 1
     scratch.degrees[v] -= 1
-    if scratch.degrees[v] < k and not scratch.gone[v]:
-        scratch.gone[v] = True
+    if scratch.degrees[v] < k and not scratch.removed[v]:
+        scratch.removed[v] = True
         scratch.dropped[count] = v
         count += 1
     return size, count
@@ -121,7 +121,7 @@ def _drop(edges: NDArray[np.int32], limit: int, core: _Core, scratch: _Scratch) 
         done += 1
         for j in range(links.offsets[w], links.offsets[w + 1]):
             x = links.neighbours[j]
-            if not scratch.gone[x] and not scratch.hidden[links.neighbour_edges[j]]:
+            if not scratch.removed[x] and not scratch.hidden[links.neighbour_edges[j]]:
                 size, count = _lower(x, core.k, size, count, scratch)
     return size, count
 
@@ -139,7 +139,7 @@ def _start(size: int, core: _Core, scratch: _Scratch) -> tuple[int, int]:
     """One search from every touched place that is left; returns how many, and how many components have several."""
     searches, several = 0, 0
     for v in scratch.log[:size]:
-        if not scratch.gone[v]:
+        if not scratch.removed[v]:
             scratch.owners[v], scratch.found[searches] = searches, v
             scratch.parents[searches], scratch.pending[searches], scratch.fresh[searches] = searches, 1, 0
             scratch.active[core.labels[v]] += 1
@@ -154,7 +154,7 @@ def _expand(v: int, own: int, end: int, core: _Core, scratch: _Scratch) -> tuple
     links, met = core.links, 0
     for j in range(links.offsets[v], links.offsets[v + 1]):
         x = links.neighbours[j]
-        if scratch.gone[x] or scratch.hidden[links.neighbour_edges[j]]:
+        if scratch.removed[x] or scratch.hidden[links.neighbour_edges[j]]:
             continue
         if scratch.owners[x] < 0:
             scratch.owners[x], scratch.found[end] = own, x
@@ -208,7 +208,7 @@ def _restore(edges: NDArray[np.int32], size: int, count: int, end: int, core: _C
         scratch.degrees[v], scratch.touched[v] = core.degrees[v], False
         scratch.active[core.labels[v]] = 0
     for v in scratch.dropped[:count]:
-        scratch.gone[v] = False
+        scratch.removed[v] = False
     for v in scratch.found[:end]:
         scratch.owners[v] = -1
 
@@ -220,7 +220,7 @@ def _split_queries(
     """For every query: take its edges away, peel, search where needed, note what changed, put everything back."""
     complete = np.ones(len(query_offsets) - 1, np.bool_)
     offsets = np.zeros(len(query_offsets), np.int64)
-    places, labels, total = np.empty(len(edges) + 8, np.int32), np.empty(len(edges) + 8, np.int32), 0
+    positions, labels, total = np.empty(len(edges) + 8, np.int32), np.empty(len(edges) + 8, np.int32), 0
     for b in range(len(complete)):
         own = edges[query_offsets[b] : query_offsets[b + 1]]
         size, count = _drop(own, limit, core, scratch)
@@ -234,14 +234,14 @@ def _split_queries(
             new += _new_label(v, scratch) > 0
         complete[b] = complete[b] and new <= limit
         if complete[b]:
-            places, labels = with_room(places, total, new), with_room(labels, total, new)
+            positions, labels = with_room(positions, total, new), with_room(labels, total, new)
             for v in scratch.dropped[:count]:
-                places[total], labels[total] = v, 0
+                positions[total], labels[total] = v, 0
                 total += 1
             for v in scratch.found[:end]:
                 if _new_label(v, scratch) > 0:
-                    places[total], labels[total] = v, _new_label(v, scratch)
+                    positions[total], labels[total] = v, _new_label(v, scratch)
                     total += 1
         offsets[b + 1] = total
         _restore(own, size, count, end, core, scratch)
-    return offsets, places[:total].copy(), labels[:total].copy(), complete
+    return offsets, positions[:total].copy(), labels[:total].copy(), complete

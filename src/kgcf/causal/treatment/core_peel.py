@@ -167,7 +167,7 @@ def _peel_queries(
     """For every query: peel its edges one by one, note what changed, put everything back."""
     complete = np.ones(len(query_offsets) - 1, np.bool_)
     offsets = np.zeros(len(query_offsets), np.int64)
-    places, labels, count = np.empty(len(edges) + 8, np.int32), np.empty(len(edges) + 8, np.int32), 0
+    positions, labels, count = np.empty(len(edges) + 8, np.int32), np.empty(len(edges) + 8, np.int32), 0
     for b in range(len(complete)):
         size = 0
         for i in range(query_offsets[b], query_offsets[b + 1]):
@@ -175,13 +175,13 @@ def _peel_queries(
             if dropped > limit:
                 complete[b] = False
                 break
-        places, labels = with_room(places, count, size), with_room(labels, count, size)
+        positions, labels = with_room(positions, count, size), with_room(labels, count, size)
         for v in scratch.log[:size]:
             if complete[b] and scratch.cores[v] != cores[v]:
-                places[count], labels[count] = v, scratch.cores[v]
+                positions[count], labels[count] = v, scratch.cores[v]
                 count += 1
             scratch.cores[v], scratch.supports[v], scratch.touched[v] = cores[v], supports[v], False
         offsets[b + 1] = count
         for i in range(query_offsets[b], query_offsets[b + 1]):
             scratch.hidden[edges[i]] = False
-    return offsets, places[:count].copy(), labels[:count].copy(), complete
+    return offsets, positions[:count].copy(), labels[:count].copy(), complete

@@ -41,7 +41,7 @@ def find_hidden_edges(graphs: SimpleGraphs, groups: NDArray[np.int64], hidden: H
     width = np.int64(max(graphs.edge_count, 1))
     keys, triples = np.unique(queries[inside] * width + edges[inside], return_counts=True)
     rows, found = np.divmod(keys, width)
-    gone = triples == graphs.multiplicity[found]
+    removed = triples == graphs.multiplicity[found]
     offsets = np.zeros(len(groups) + 1, np.int64)
-    np.cumsum(np.bincount(rows[gone], minlength=len(groups)), out=offsets[1:])
-    return HiddenEdges(offsets, found[gone].astype(np.int32))
+    np.cumsum(np.bincount(rows[removed], minlength=len(groups)), out=offsets[1:])
+    return HiddenEdges(offsets, found[removed].astype(np.int32))

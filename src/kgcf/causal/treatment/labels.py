@@ -134,11 +134,11 @@ def _find(values: NDArray[np.int32], begin: int, end: int, wanted: int) -> int:
 @kernel
 def _label(entity: int, table: _Rows, group: int, changes: _Rows, query: int) -> int:
     """The label of an entity in a group: the changed one if it is among the changes of the query, 0 if it has none."""
-    place = _find(changes.entities, changes.offsets[query], changes.offsets[query + 1], entity)
-    if place >= 0:
-        return int(changes.labels[place])
-    place = _find(table.entities, table.offsets[group], table.offsets[group + 1], entity)
-    return int(table.labels[place]) if place >= 0 else 0
+    position = _find(changes.entities, changes.offsets[query], changes.offsets[query + 1], entity)
+    if position >= 0:
+        return int(changes.labels[position])
+    position = _find(table.entities, table.offsets[group], table.offsets[group + 1], entity)
+    return int(table.labels[position]) if position >= 0 else 0
 
 
 @kernel
@@ -166,9 +166,9 @@ def _compare_all(
         own = _label(heads[b], table, groups[b], changes, b)
         if own == 0:
             continue
-        for place in range(table.offsets[groups[b]], table.offsets[groups[b] + 1]):
-            if table.labels[place] == own:
-                result[b, table.entities[place]] = True
-        for place in range(changes.offsets[b], changes.offsets[b + 1]):
-            result[b, changes.entities[place]] = changes.labels[place] == own
+        for position in range(table.offsets[groups[b]], table.offsets[groups[b] + 1]):
+            if table.labels[position] == own:
+                result[b, table.entities[position]] = True
+        for position in range(changes.offsets[b], changes.offsets[b + 1]):
+            result[b, changes.entities[position]] = changes.labels[position] == own
     return result

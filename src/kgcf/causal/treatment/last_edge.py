@@ -23,9 +23,9 @@ class LastEdge:
         queries = np.repeat(np.arange(len(hidden)), 2 * np.diff(hidden.offsets))
         ends = self.graphs.links.ends[hidden.edges].reshape(-1)  # [H, 2] → [2H]
         keys, hidden_edges = np.unique(queries * np.int64(max(count, 1)) + ends, return_counts=True)
-        rows, places = np.divmod(keys, max(count, 1))
-        lost = hidden_edges == degrees[places]
+        rows, positions = np.divmod(keys, max(count, 1))
+        lost = hidden_edges == degrees[positions]
         offsets = np.concatenate([[0], np.cumsum(np.bincount(rows[lost], minlength=len(hidden)))]).astype(np.int64)
-        entities = self.graphs.entities[places[lost]]
+        entities = self.graphs.entities[positions[lost]]
         changes = LabelChanges(offsets, entities, np.zeros(len(entities), np.int32))
         return Relabelled(changes, np.ones(len(hidden), np.bool_))

@@ -80,8 +80,8 @@ def find_communities(
         if fewer == count:
             return members.astype(np.int32) + np.int32(1)
         sources = np.repeat(community, np.diff(offsets))
-        keys, place = np.unique(sources * fewer + community[neighbours], return_inverse=True)
-        weights = np.bincount(place, weights).astype(np.float64)
+        keys, position = np.unique(sources * fewer + community[neighbours], return_inverse=True)
+        weights = np.bincount(position, weights).astype(np.float64)
         offsets = np.searchsorted(keys // fewer, np.arange(fewer + 1)).astype(np.int64)
         neighbours = (keys % fewer).astype(np.int32)
 

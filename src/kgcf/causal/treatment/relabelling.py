@@ -32,14 +32,14 @@ class Relabelled:
         cls,
         graphs: SimpleGraphs,
         offsets: NDArray[np.int64],
-        places: NDArray[np.int32],
+        positions: NDArray[np.int32],
         labels: NDArray[np.int32],
         complete: NDArray[np.bool_],
     ) -> "Relabelled":
         """From new labels of places, in any order within a query."""
         queries = np.repeat(np.arange(len(complete)), np.diff(offsets))
-        order = np.argsort(queries * np.int64(len(graphs.entities)) + places)
-        return cls(LabelChanges(offsets, graphs.entities[places[order]], labels[order]), complete)
+        order = np.argsort(queries * np.int64(len(graphs.entities)) + positions)
+        return cls(LabelChanges(offsets, graphs.entities[positions[order]], labels[order]), complete)
 
 
 class Relabelling(Protocol):

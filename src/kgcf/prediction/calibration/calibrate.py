@@ -103,14 +103,14 @@ def with_test(record: CalibrationRecord, bind: Bind, data: Dataset, advance: Adv
     """The same calibration, measured on as many test triples: all questions, and those apart from the fit's."""
     limit, seed = record.protocol["limit"], record.protocol["seed"]
     answers = collect_best(bind(data.test), data.test, TOP, limit, seed, advance)
-    apart = np.ones(len(answers), dtype=bool)
+    unshared = np.ones(len(answers), dtype=bool)
     if not data.inductive:  # else no question of test is about an entity of the fit
         asked, fitted = drawn_questions(data.test, limit, seed), drawn_questions(data.valid, limit, seed)
         width = 2 * len(data.relations)
         shared = np.isin(asked @ [width, 1], fitted @ [width, 1])  # [Q]
-        apart = ~shared[answers.questions]
+        unshared = ~shared[answers.questions]
     return replace(
         record,
         test=report_calibration(record.calibration, answers, "test"),
-        test_apart=report_calibration(record.calibration, answers.where(apart), "test, apart"),
+        test_unshared=report_calibration(record.calibration, answers.where(unshared), "test, apart"),
     )

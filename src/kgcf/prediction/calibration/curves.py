@@ -99,9 +99,11 @@ def fit_isotonic(logits: Floats, labels: NDArray[np.bool_]) -> IsotonicCurve:
     """
     from scipy.optimize import isotonic_regression  # slow to import, and only needed to fit
 
-    x, place = np.unique(logits.astype(np.float32).astype(np.float64), return_inverse=True)  # as the model gives them
-    weights = np.bincount(place).astype(np.float64)
-    means = np.bincount(place, soft_targets(labels)) / weights
+    x, position = np.unique(
+        logits.astype(np.float32).astype(np.float64), return_inverse=True
+    )  # as the model gives them
+    weights = np.bincount(position).astype(np.float64)
+    means = np.bincount(position, soft_targets(labels)) / weights
     values = isotonic_regression(means, weights=weights).x
     begin = np.flatnonzero(np.diff(values, prepend=-1.0) > 1e-12)  # pools that differ by rounding alone are one
     centres = np.add.reduceat(x * weights, begin) / np.add.reduceat(weights, begin)

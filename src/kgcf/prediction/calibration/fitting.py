@@ -140,19 +140,21 @@ def fit_curve(answers: RankedAnswers, method: Literal["platt", "isotonic"]) -> F
     """
     reached, unreached = answers.where(answers.reached), answers.where(~answers.reached)
     curve = FITS[method](reached.logits, reached.labels)
-    said = np.sort(curve(reached.logits))
+    fitted_probabilities = np.sort(curve(reached.logits))
     if not len(unreached):
-        return FittedCurve(curve, float(said[0]))
-    total = soft_targets(unreached.labels).sum() + np.cumsum([0.0, *said])
-    pooled = total / (len(unreached) + np.arange(len(said) + 1))  # with the 0, 1, 2, … lowest of the reached
-    above = pooled[:-1] <= said  # the pool is not above the next probability
+        return FittedCurve(curve, float(fitted_probabilities[0]))
+    total = soft_targets(unreached.labels).sum() + np.cumsum([0.0, *fitted_probabilities])
+    pooled = total / (
+        len(unreached) + np.arange(len(fitted_probabilities) + 1)
+    )  # with the 0, 1, 2, … lowest of the reached
+    above = pooled[:-1] <= fitted_probabilities  # the pool is not above the next probability
     return FittedCurve(curve, float(pooled[np.argmax(above)] if above.any() else pooled[-1]))
 
 
 def cross_validate(answers: RankedAnswers, generator: np.random.Generator) -> dict[str, float]:
     """Brier score of the sigmoid and of each method fitted on other questions; answers of a question stay together."""
-    questions, place = np.unique(answers.questions, return_inverse=True)
-    fold = (generator.permutation(len(questions)) % FOLDS)[place]
+    questions, position = np.unique(answers.questions, return_inverse=True)
+    fold = (generator.permutation(len(questions)) % FOLDS)[position]
     truth = answers.labels.astype(np.float64)
     errors = {"sigmoid": np.square(expit(answers.logits) - truth)}
     for name in METHODS:

@@ -95,10 +95,10 @@ def add_up(proposals: Proposals, folds: int, generator: np.random.Generator) -> 
     weights = proposals.weights * (proposals.true_count / float(proposals.weights[proposals.labels].sum()))
     edges = np.unique(np.quantile(proposals.logits, 1 - np.geomspace(1 / len(proposals), 1, _CELLS)))
     cell = (np.searchsorted(edges, proposals.logits) * proposals.group_count + proposals.groups) * folds + fold
-    names, place = np.unique(cell, return_inverse=True)
-    total = np.bincount(place, weights).astype(np.float64)
-    true = np.bincount(place, weights * proposals.labels).astype(np.float64)
-    means = np.bincount(place, weights * proposals.logits) / total
+    names, position = np.unique(cell, return_inverse=True)
+    total = np.bincount(position, weights).astype(np.float64)
+    true = np.bincount(position, weights * proposals.labels).astype(np.float64)
+    means = np.bincount(position, weights * proposals.logits) / total
     parts = np.clip((means[:, None] - knots[:-1]) / np.diff(knots), 0, 1) * _lengths(knots)
     groups = names // folds % proposals.group_count
     return Cells(knots, groups, names % folds, parts, true, np.maximum(total - true, 0), proposals.group_count)

@@ -20,8 +20,8 @@ def calibration_table(reports: Sequence[tuple[str, str, CalibrationReport]]) -> 
     """One row per (name, method in use, report): before is the sigmoid, after is the method in use."""
     title = "calibration: the ten best new answers of each question, sigmoid → calibrated"
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for place, name in enumerate(("run", "questions", "method", "answers", "base rate", "ECE", "Brier")):
-        table.add_column(name, justify="right" if place > 2 else "left", overflow="fold")
+    for column, name in enumerate(("run", "questions", "method", "answers", "base rate", "ECE", "Brier")):
+        table.add_column(name, justify="right" if column > 2 else "left", overflow="fold")
     for name, method, report in reports:
         before, after = report.reliability["sigmoid"], report.reliability[method]
         changes = (f"{before.ece:.4f} → {after.ece:.4f}", f"{before.brier:.4f} → {after.brier:.4f}")
@@ -36,8 +36,8 @@ def plot_reliability(report: CalibrationReport, method: str, path: Path) -> None
 
     shown = ["sigmoid"] if method == "sigmoid" else ["sigmoid", method]
     figure = Figure(figsize=(4.2 * len(shown), 4.2), layout="constrained")
-    for place, name in enumerate(shown, start=1):
-        _draw(figure.add_subplot(1, len(shown), place), report, name, "before" if name == "sigmoid" else "after")
+    for column, name in enumerate(shown, start=1):
+        _draw(figure.add_subplot(1, len(shown), column), report, name, "before" if name == "sigmoid" else "after")
     facts = f"{report.split}: {report.answers:,} answers to {report.questions:,} questions"
     figure.suptitle(f"{facts}, base rate {report.base_rate:.3f}", fontsize=9)
     save_picture(figure, path)
@@ -45,13 +45,13 @@ def plot_reliability(report: CalibrationReport, method: str, path: Path) -> None
 
 def _draw(axes: "Axes", report: CalibrationReport, name: str, when: str) -> None:
     measured = report.reliability[name]
-    said = [b.probability for b in measured.bins]
+    stated = [b.probability for b in measured.bins]
     true = [b.rate for b in measured.bins]
     areas = [max(4.0, 900 * b.count / report.answers) for b in measured.bins]
     axes.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle="--", label="what is said is true")
     axes.axhline(report.base_rate, color="0.8", linewidth=0.8, label="base rate")
-    axes.plot(said, true, color=_COLOURS[name], linewidth=1.0)
-    axes.scatter(said, true, s=areas, color=_COLOURS[name], alpha=0.5, linewidths=0)
+    axes.plot(stated, true, color=_COLOURS[name], linewidth=1.0)
+    axes.scatter(stated, true, s=areas, color=_COLOURS[name], alpha=0.5, linewidths=0)
     axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
     axes.set_xlabel("mean probability of a bin")
     axes.set_ylabel("share of true answers")

@@ -23,7 +23,7 @@ class CalibrationRecord:
     calibration: Calibration
     valid: CalibrationReport | None  # the answers it was fitted on: not evidence, and None without a validation split
     test: CalibrationReport | None  # None until it was asked for, or without a test split
-    test_apart: CalibrationReport | None  # the test questions that share no (head, relation) with those of the fit
+    test_unshared: CalibrationReport | None  # the test questions that share no (head, relation) with those of the fit
     protocol: dict[str, Any]
     key: str
     completion: CompletionCalibration  # of links between entities seen on their sides of the relation
@@ -38,7 +38,7 @@ class CalibrationRecord:
             **self.calibration.to_json(),
             "valid": None if self.valid is None else self.valid.to_json(),
             "test": None if self.test is None else self.test.to_json(),
-            "test_apart": None if self.test_apart is None else self.test_apart.to_json(),
+            "test_unshared": None if self.test_unshared is None else self.test_unshared.to_json(),
             "completion": self.completion.to_json(),
             "protocol": self.protocol,
             "weights_sha256": self.key,
@@ -50,13 +50,13 @@ class CalibrationRecord:
         """What `to_json` wrote."""
         valid, test, separate = (
             None if values[name] is None else CalibrationReport.from_json(values[name])
-            for name in ("valid", "test", "test_apart")
+            for name in ("valid", "test", "test_unshared")
         )
         return cls(
             calibration=Calibration.from_json(values),
             valid=valid,
             test=test,
-            test_apart=separate,
+            test_unshared=separate,
             protocol=dict(values["protocol"]),
             key=str(values["weights_sha256"]),
             completion=CompletionCalibration.from_json(values["completion"]),

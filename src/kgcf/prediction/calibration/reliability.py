@@ -45,14 +45,14 @@ def measure(probabilities: NDArray[np.float64], labels: NDArray[np.bool_], bins:
     order = np.argsort(probabilities, kind="stable")
     limits = bin_limits(probabilities[order], bins)
     counts = np.diff(limits)
-    said = np.add.reduceat(probabilities[order], limits[:-1]) / counts
+    stated = np.add.reduceat(probabilities[order], limits[:-1]) / counts
     true = np.add.reduceat(truth[order], limits[:-1]) / counts
     given = np.clip(np.where(labels, probabilities, 1 - probabilities), _SMALLEST, 1)
     return Reliability(
-        ece=float((counts * np.abs(said - true)).sum() / len(truth)),
+        ece=float((counts * np.abs(stated - true)).sum() / len(truth)),
         brier=float(np.square(probabilities - truth).mean()),
         log_loss=float(-np.log(given).mean()),
-        bins=tuple(Bin(int(n), float(p), float(y)) for n, p, y in zip(counts, said, true, strict=True)),
+        bins=tuple(Bin(int(n), float(p), float(y)) for n, p, y in zip(counts, stated, true, strict=True)),
     )
 
 

@@ -13,11 +13,11 @@ from kgcf.progress import Advance, silent
 
 def best_first(scores: NDArray[np.floating], possible: NDArray[np.bool_], top: int) -> NDArray[np.int64]:
     """[≤ top] the possible candidates of highest score, best first; of equal ones the lowest id first."""
-    places = np.flatnonzero(possible)
-    if len(places) > top:
-        bar = np.partition(scores[places], len(places) - top)[len(places) - top]
-        places = places[scores[places] >= bar]
-    return places[np.argsort(-scores[places], kind="stable")][:top]
+    positions = np.flatnonzero(possible)
+    if len(positions) > top:
+        bar = np.partition(scores[positions], len(positions) - top)[len(positions) - top]
+        positions = positions[scores[positions] >= bar]
+    return positions[np.argsort(-scores[positions], kind="stable")][:top]
 
 
 def questions_of(triples: NDArray[np.int32], relation_count: int) -> NDArray[np.int64]:

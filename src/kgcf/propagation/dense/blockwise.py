@@ -42,11 +42,11 @@ Step = Callable[[Block, LayerInputs], Tensor]
 def cut_blocks(offsets: Tensor, sources: Tensor, relations: Tensor, dtype: torch.dtype, size: int) -> list[Block]:
     """Blocks of at most `size` entities and, where one entity does not have more of them alone, `size` edges."""
     count, blocks, begin = len(offsets) - 1, [], 0
-    places = offsets.cpu()
+    positions = offsets.cpu()
     while begin < count:
-        fitting = int(torch.searchsorted(places, places[begin] + size, right=True)) - 1
+        fitting = int(torch.searchsorted(positions, positions[begin] + size, right=True)) - 1
         end = min(max(fitting, begin + 1), begin + size, count)
-        edges = slice(int(places[begin]), int(places[end]))
+        edges = slice(int(positions[begin]), int(positions[end]))
         segments = Segments.build(offsets[begin : end + 1] - offsets[begin], dtype)
         blocks.append(Block(slice(begin, end), edges, segments, sources[edges], relations[edges]))
         begin = end
@@ -111,13 +111,13 @@ class _Advance(torch.autograd.Function):
         return None, None, *totals
 
 
-def _add(total: Tensor, place: int, gradient: Tensor, block: Block) -> None:
+def _add(total: Tensor, position: int, gradient: Tensor, block: Block) -> None:
     """Add a block's gradient where it belongs: at its sources, its entities, its edges, or everywhere."""
-    if place == 0:
+    if position == 0:
         total.index_add_(0, block.sources, gradient)
-    elif place in (1, 2):
+    elif position in (1, 2):
         total[block.entities] += gradient
-    elif place == 4:
+    elif position == 4:
         total[block.edges] += gradient
     else:
         total += gradient

@@ -90,9 +90,9 @@ class LayerStep:
         A hidden message is a zero. Where the boundary is zero this is one of the values anyway; at the heads,
         where it is not, the hidden messages become the boundary itself.
         """
-        places = self.visible.hidden_at_heads.get(block.entities.start)
-        if places is None:
+        positions = self.visible.hidden_at_heads.get(block.entities.start)
+        if positions is None:
             return messages
-        edges, queries, heads = places.unbind(1)
+        edges, queries, heads = positions.unbind(1)
         values = boundary[heads - block.entities.start, queries].detach()
         return messages.index_put((edges - block.edges.start, queries), values)

@@ -35,7 +35,7 @@ def pna_forward(
     wiring: Wiring,
     inputs: Tables,
     weights: Floats | None,  # [M] factors of the messages
-    places: NDArray[np.int64] | None,  # [S] the row of every slot in the statistics, where not its own
+    positions: NDArray[np.int64] | None,  # [S] the row of every slot in the statistics, where not its own
     statistics: Floats,  # [S, 4, D] filled: mean, max, min, std
 ) -> None:
     """Statistics of the messages at every slot."""
@@ -64,8 +64,8 @@ def pna_forward(
                     most, least = larger(m, most), smaller(m, least)
                 mean = added * share
                 row = slot * 4 * width + c
-                if places is not None:
-                    row = places[slot] * 4 * width + c
+                if positions is not None:
+                    row = positions[slot] * 4 * width + c
                 store(statistics, row, mean)
                 store(statistics, row + width, most)
                 store(statistics, row + 2 * width, least)

@@ -49,15 +49,15 @@ def add_parts(
     scales: Floats | None,  # [S] log-degree over its mean, where C = 3
     bias: Floats,  # [D]
     context: Floats | None,  # [S, D]
-    places: NDArray[np.int64] | None,  # [S] the row of every slot in the parts, where not its own
+    positions: NDArray[np.int64] | None,  # [S] the row of every slot in the parts, where not its own
 ) -> None:
     """own W₀ + f W₁ + s f W₂ + f W₃ / max(s, .01) + b + context."""
     width = mixed.shape[1]
     lanes = VECTOR_BYTES // mixed.itemsize
     for slot in range(len(mixed)):
         row, first = slot * width, slot * parts.shape[1]
-        if places is not None:
-            first = places[slot] * parts.shape[1]
+        if positions is not None:
+            first = positions[slot] * parts.shape[1]
         for c in range(0, width, lanes):
             y = load(mixed, row + c) + load(parts, first + c) + load(bias, c)
             if scales is not None:

@@ -42,14 +42,14 @@ def aggregate(
         x, relations, q = (_pad(tensor, halves, missing // halves) for tensor in (x, relations, q))
     result: Tensor = _Aggregation.apply(settings, wiring, x, relations, q, weights)  # type: ignore[no-untyped-call]
     if missing:
-        apart = result.view(*result.shape[:2], halves, result.shape[2] // halves)
-        result = apart[..., : settings.width // halves].flatten(2)  # [S, A, 2, D/2] → [S, A, D]
+        halved = result.view(*result.shape[:2], halves, result.shape[2] // halves)
+        result = halved[..., : settings.width // halves].flatten(2)  # [S, A, 2, D/2] → [S, A, D]
     return result
 
 
 def _pad(tensor: Tensor, halves: int, missing: int) -> Tensor:
-    apart = tensor.view(len(tensor), halves, tensor.shape[1] // halves)
-    return functional.pad(apart, (0, missing)).flatten(1)  # [·, 2, D/2] → [·, D]
+    halved = tensor.view(len(tensor), halves, tensor.shape[1] // halves)
+    return functional.pad(halved, (0, missing)).flatten(1)  # [·, 2, D/2] → [·, D]
 
 
 def run_forward(settings: EncoderSettings, wiring: Wiring, inputs: Tables, weights: Floats | None) -> Floats:

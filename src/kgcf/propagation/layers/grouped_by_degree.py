@@ -44,27 +44,27 @@ def advance_by_degree(
 ) -> Tensor:
     """[S, D] the states after one layer, from those before x [P, D], relation vectors [T, D], queries [B, D]."""
     settings, norm = layer.settings, layer.layer_norm
-    places, offsets, examples = _group_by_degree(step.degrees, smallest)
-    statistics = _borrow(len(places), settings.statistics * settings.width, x)
+    positions, offsets, examples = _group_by_degree(step.degrees, smallest)
+    statistics = _borrow(len(positions), settings.statistics * settings.width, x)
     inputs = Tables(array_of(x), array_of(vectors), array_of(q))
     wiring = wire(step, relation_stride)
-    pna_forward(KINDS[settings.message], wiring, inputs, optional_array(weights), places, array_of(statistics))
+    pna_forward(KINDS[settings.message], wiring, inputs, optional_array(weights), positions, array_of(statistics))
     own_weight, stacked = split_weight(settings, layer.linear.weight)
     scales = torch.from_numpy(step.scales).to(x)
-    parts = x.new_empty(len(places), settings.width)
+    parts = x.new_empty(len(positions), settings.width)
     _multiply_groups(statistics, stacked, scales[torch.from_numpy(examples)], offsets, parts)
     rest = slice(int(offsets[-2]), None)  # slots of rare degrees
-    order = np.empty(len(places), np.int64)
-    order[places] = np.arange(len(places))
+    order = np.empty(len(positions), np.int64)
+    order[positions] = np.arange(len(positions))
     column = scales[torch.from_numpy(order[rest])].unsqueeze(1)
     plain, scaled, inverse = (
         (statistics[rest] @ stacked.T).view(-1, 3, settings.width).unbind(1)
     )  # [·, 3·D] → [·, 3, D]
     parts[rest] = plain + column * scaled + inverse / column.clamp(min=SMALLEST_SCALE)
-    own = x.new_empty(len(places), settings.width)
+    own = x.new_empty(len(positions), settings.width)
     gather_own(inputs.x, step.previous, array_of(own))
     mixed, out = own @ own_weight.T, torch.empty_like(own)
-    add_parts(array_of(mixed), array_of(parts), None, array_of(layer.linear.bias), optional_array(context), places)
+    add_parts(array_of(mixed), array_of(parts), None, array_of(layer.linear.bias), optional_array(context), positions)
     kernel_norm = None if norm is None else Norm(array_of(norm.weight), array_of(norm.bias), norm.eps)
     residual = array_of(own) if settings.residual else None
     finish_forward(array_of(mixed), kernel_norm, residual, array_of(x.new_empty(len(own))), array_of(out))
@@ -115,18 +115,18 @@ def _group_by_degree(
             offsets[group + 1] = offsets[group] + counts[degree]
             group += 1
     examples = np.zeros(group, np.int64)
-    places = np.empty(len(degrees), np.int64)
+    positions = np.empty(len(degrees), np.int64)
     rare = offsets[group]
     for slot in range(len(degrees)):
         if cursor[degrees[slot]] < 0:
-            places[slot] = rare
+            positions[slot] = rare
             rare += 1
         else:
-            places[slot] = cursor[degrees[slot]]
+            positions[slot] = cursor[degrees[slot]]
             cursor[degrees[slot]] += 1
     offsets[group + 1] = len(degrees)
     for slot in range(len(degrees)):
-        found = np.searchsorted(offsets[: group + 1], places[slot], "right") - 1
+        found = np.searchsorted(offsets[: group + 1], positions[slot], "right") - 1
         if found < group:
             examples[found] = slot
-    return places, offsets, examples
+    return positions, offsets, examples

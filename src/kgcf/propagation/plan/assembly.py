@@ -81,9 +81,9 @@ def _most_edges(graph: Adjacency, members: NDArray[np.int32]) -> int:
 
 
 @kernel
-def _find_rows(candidates: NDArray[np.int64], place: NDArray[np.int32], rows: NDArray[np.int64]) -> None:
+def _find_rows(candidates: NDArray[np.int64], slot_of: NDArray[np.int32], rows: NDArray[np.int64]) -> None:
     for k in range(len(candidates)):
-        rows[k] = place[candidates[k]]
+        rows[k] = slot_of[candidates[k]]
 
 
 @kernel
@@ -140,7 +140,7 @@ def plan_queries(
         slot_end, edge_end, buffers = _list_layers(
             graph, hidden, scratch, sizes, buffers, slot_used, edge_used, findings.edge_counts[b]
         )
-        _find_rows(candidates, scratch.place, findings.rows[b])
+        _find_rows(candidates, scratch.slot_of, findings.rows[b])
         set_places(scratch, layers, sizes[layers], True)
         clear_cones(scratch, met, layers - met)
         mark_hidden(heads, tails, scratch.hidden_at, -1)

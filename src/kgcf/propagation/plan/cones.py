@@ -41,7 +41,7 @@ class Scratch(NamedTuple):
 
     ahead: NDArray[np.int8]  # [N] hops from the head, −1 beyond the forward cone
     behind: NDArray[np.int8]  # [N] hops to the nearest candidate, −1 beyond the backward cone
-    place: NDArray[np.int32]  # [N] slot of an entity in the layer at hand, −1 without one
+    slot_of: NDArray[np.int32]  # [N] slot of an entity in the layer at hand, −1 without one
     hidden_at: NDArray[np.int32]  # [N] hidden edges at an entity
     ball: NDArray[np.int32]  # [2, N] entities met going forward, and backward, in order
     levels: NDArray[np.int64]  # [2, L + 2] where each depth begins in `ball`
@@ -75,8 +75,8 @@ class Buffers(NamedTuple):
 @kernel
 def _is_hidden(graph: Adjacency, hidden: NDArray[np.int32], entry: int) -> bool:
     triple = graph.triples[entry] % graph.triple_count
-    place = np.searchsorted(hidden, triple)
-    return bool(place < len(hidden) and hidden[place] == triple)
+    slot_of = np.searchsorted(hidden, triple)
+    return bool(slot_of < len(hidden) and hidden[slot_of] == triple)
 
 
 @kernel
@@ -95,11 +95,11 @@ def log_degree_change(
     change = 0.0
     for ends in (heads, tails):
         for entity in ends:
-            gone = hidden_at[entity]
-            if gone > 0:
+            hidden_count = hidden_at[entity]
+            if hidden_count > 0:
                 degree = graph.offsets[entity + 1] - graph.offsets[entity]
-                change += np.log(degree - gone + 1.0) - np.log(degree + 1.0)
-                hidden_at[entity] = -gone  # counted
+                change += np.log(degree - hidden_count + 1.0) - np.log(degree + 1.0)
+                hidden_at[entity] = -hidden_count  # counted
     for ends in (heads, tails):
         for entity in ends:
             hidden_at[entity] = abs(hidden_at[entity])
@@ -207,26 +207,26 @@ def _step(
     There are at most `most` entities within this limit; the search ends when it has found so many.
     """
     count = 0
-    place = scratch.place
+    slot_of = scratch.slot_of
     for entity in known:
         if count == most:
             break
-        if 0 <= distances[entity] <= limit and place[entity] < 0:
-            place[entity] = 0
+        if 0 <= distances[entity] <= limit and slot_of[entity] < 0:
+            slot_of[entity] = 0
             found[count] = entity
             count += 1
         checked = scratch.hidden_at[entity] > 0
         for entry in range(graph.offsets[entity], graph.offsets[entity + 1]):
             neighbour = graph.tails[entry]
-            if distances[neighbour] < 0 or distances[neighbour] > limit or place[neighbour] >= 0:
+            if distances[neighbour] < 0 or distances[neighbour] > limit or slot_of[neighbour] >= 0:
                 continue
             if checked and _is_hidden(graph, hidden, entry):
                 continue
-            place[neighbour] = 0
+            slot_of[neighbour] = 0
             found[count] = neighbour
             count += 1
     for i in range(count):
-        place[found[i]] = -1
+        slot_of[found[i]] = -1
     return count
 
 
@@ -278,19 +278,19 @@ def list_edges(
     for i in range(size):
         entity = scratch.members[layer, i]
         slot = first_slot + i
-        gone = scratch.hidden_at[entity]
+        hidden_count = scratch.hidden_at[entity]
         begin, end = graph.offsets[entity], graph.offsets[entity + 1]
         slots.entities[slot] = entity
-        slots.previous[slot] = scratch.place[entity]
-        slots.degrees[slot] = end - begin - gone
+        slots.previous[slot] = scratch.slot_of[entity]
+        slots.degrees[slot] = end - begin - hidden_count
         start = count
         for entry in range(begin, end if layer > 0 else begin):
-            source = scratch.place[graph.tails[entry]]
+            source = scratch.slot_of[graph.tails[entry]]
             relation = graph.relations[entry]
             edges.sources[count] = source  # overwritten by the next edge unless it counts: cheaper than a branch
             edges.relations[count] = relation + (graph.relation_count if relation < graph.relation_count else turned)
             edges.entries[count] = entry
-            count += source >= 0 and not (gone > 0 and _is_hidden(graph, hidden, entry))
+            count += source >= 0 and not (hidden_count > 0 and _is_hidden(graph, hidden, entry))
         slots.edge_counts[slot] = count - start
     return count
 
@@ -299,7 +299,7 @@ def list_edges(
 def set_places(scratch: Scratch, layer: int, size: int, clear: bool) -> None:
     """Number the slots of a layer, or forget the numbers."""
     for i in range(size):
-        scratch.place[scratch.members[layer, i]] = -1 if clear else i
+        scratch.slot_of[scratch.members[layer, i]] = -1 if clear else i
 
 
 @kernel

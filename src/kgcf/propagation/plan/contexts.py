@@ -56,11 +56,11 @@ def collect_contexts(
     asked, who = np.broadcast_arrays(np.asarray(queries, np.int64), np.asarray(entities, np.int64))
     touched = _touched_pairs(graph, hidden)
     keys = (asked * graph.entity_count + who).ravel()
-    place = np.searchsorted(touched, keys)
-    special = place < len(touched)
-    special[special] = touched[place[special]] == keys[special]
+    position = np.searchsorted(touched, keys)
+    special = position < len(touched)
+    special[special] = touched[position[special]] == keys[special]
     plain, plain_rows = np.unique(who.ravel()[~special], return_inverse=True)
-    used, special_rows = np.unique(place[special], return_inverse=True)
+    used, special_rows = np.unique(position[special], return_inverse=True)
     rows = np.empty(len(keys), np.int64)
     rows[~special] = plain_rows
     rows[special] = len(plain) + special_rows
@@ -134,8 +134,8 @@ def _count_relations(
         hidden = hidden_triples[hidden_offsets[query] : hidden_offsets[query + 1]] if query >= 0 else hidden_triples[:0]
         for entry in range(row_offsets[owners[i]], row_offsets[owners[i] + 1]):
             triple = edge_triples[entry] % triple_count
-            place = np.searchsorted(hidden, triple)
-            if place < len(hidden) and hidden[place] == triple:
+            position = np.searchsorted(hidden, triple)
+            if position < len(hidden) and hidden[position] == triple:
                 continue
             degree += 1
             if count == start or relations[count - 1] != edge_relations[entry]:
@@ -187,12 +187,12 @@ def _group_rows(
         for i in range(offsets[row], offsets[row + 1]):
             mixed = (mixed ^ relations[i]) * np.int64(6364136223846793005)
             mixed = (mixed ^ bits[i] ^ (mixed >> 29)) * np.int64(1442695040888963407)
-        place = (mixed ^ (mixed >> 32)) & (room - 1)
-        while table[place] >= 0 and not _equal_rows(offsets, relations, shares, row, first[table[place]]):
-            place = (place + 1) & (room - 1)
-        if table[place] < 0:
-            table[place] = groups
+        position = (mixed ^ (mixed >> 32)) & (room - 1)
+        while table[position] >= 0 and not _equal_rows(offsets, relations, shares, row, first[table[position]]):
+            position = (position + 1) & (room - 1)
+        if table[position] < 0:
+            table[position] = groups
             first[groups] = row
             groups += 1
-        rows[row] = table[place]
+        rows[row] = table[position]
     return first[:groups].copy(), rows

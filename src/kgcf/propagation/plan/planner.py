@@ -248,7 +248,7 @@ def _new_scratch(entity_count: int, layers: int) -> Scratch:
     return Scratch(
         ahead=np.full(entity_count, -1, np.int8),
         behind=np.full(entity_count, -1, np.int8),
-        place=np.full(entity_count, -1, np.int32),
+        slot_of=np.full(entity_count, -1, np.int32),
         hidden_at=np.zeros(entity_count, np.int32),
         ball=np.empty((2, entity_count), np.int32),
         levels=np.zeros((2, layers + 2), np.int64),
