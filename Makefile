@@ -51,6 +51,7 @@ test: $(READY) browser
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/draw_layers.py --check
 	$(BIN)/python scripts/document.py --check
 	$(BIN)/pytest -m "not slow" -n 2 -rs
 
@@ -65,6 +66,7 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 
 docs: $(READY)
+	$(BIN)/python scripts/draw_layers.py
 	$(BIN)/python scripts/document.py
 	$(BIN)/python scripts/notebook.py
 

@@ -35,7 +35,7 @@ LABELS = (
     '"quoted", "twice"',
 )
 RELATIONS = ("[/parent] \x1b[1m", "grand\n\u202e[parent]", ":heart: $\\bad$")
-ACTIVE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 QUICK = [p for c in (*TINY, "training.epochs=1", "training.threads=1", "space.walks=2") for p in ("--set", c)]
 
 

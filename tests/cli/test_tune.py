@@ -164,7 +164,7 @@ def test_folders_that_cannot_be_used(data: Path, tmp_path: Path) -> None:
         rows(data, tmp_path / "file")
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "study.db").write_text("no database, but long enough to be taken for one" * 40)
-    with pytest.raises(StorageError, match="damaged or not writable"):
+    with pytest.raises(StorageError, match="could not be kept .* not a database"):
         rows(data, tmp_path / "damaged")
 
 

@@ -68,8 +68,8 @@ def test_probabilities_follow_the_treatment() -> None:
         found = find_evidence(case, Matching(space, "all"))
         p = expit(case.logits_under([False, True])).tolist()
         assert found.factual_probability == pytest.approx(expit(case.importance.logit), abs=1e-12)
-        assert found.factual_probability == p[found.factual_treatment]
-        assert found.counterfactual_probability == p[found.counterfactual_treatment]
+        assert found.factual_probability == p[int(found.factual_treatment)]
+        assert found.counterfactual_probability == p[int(found.counterfactual_treatment)]
         assert found.individual_effect == p[1] - p[0]
 
 

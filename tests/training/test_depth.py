@@ -1,5 +1,6 @@
 """Depth: what is within reach is measured before training, chosen where nobody chose, and warned about elsewhere."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -138,9 +139,9 @@ def test_a_depth_that_somebody_chose_stays_and_is_warned_about(
         changes.append("encoder.layers=4")
     else:
         monkeypatch.setattr(kgcf.config, "benchmark_values", lambda _: {"encoder": {"layers": 4}})
-    heard = Heard()
+    heard, data = Heard(), replace(chains(), benchmark="chains" if by == "benchmark" else None)
     with pytest.raises(TrainingError, match="nothing was learned.*encoder.layers=6"):
-        fit(chains(), tmp_path / "run", preset="fast", config=file, changes=changes, execution=Execution(heard))
+        fit(data, tmp_path / "run", preset="fast", config=file, changes=changes, execution=Execution(heard))
     before, early = heard.warnings
     assert "With 4 layers the answer is within reach for 0%" in before
     assert "consider --set encoder.layers=5" in before

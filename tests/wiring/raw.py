@@ -16,7 +16,7 @@ from kgcf.runs.run import Run
 
 Triple = tuple[str, str, str]
 Opinion = tuple[bool, float]  # whether a path reaches the answer, and its logit
-CLOSE = 1e-4  # logits that differ by less are equal: the ranking computes in single precision
+CLOSE = 1e-5  # logits that differ by less are equal: the ranking computes in single precision
 
 
 def read_rows(path: Path) -> list[Triple]:

@@ -89,8 +89,12 @@ def replay(execution: StepContext, chosen: TrainingSettings) -> tuple[dict[int, 
             )  # fmt: skip
             parts.append(computer.compute(batch))
         queries, compared = sum(total.queries for total, _ in parts), sum(apart.queries for _, apart in parts)
+        asked = queries + sum(total.unreached for total, _ in parts)
+        head = net.decoder.unreached
+        own = {id(parameter) for parameter in ([] if head is None else head.parameters())}  # learns from all queries
         for place, parameter in enumerate(net.parameters()):
-            mean = sum((total.gradients[place] for total, _ in parts), torch.zeros_like(parameter)) / queries
+            over = asked if id(parameter) in own else queries
+            mean = sum((total.gradients[place] for total, _ in parts), torch.zeros_like(parameter)) / over
             extra = sum((apart.gradients[place] for _, apart in parts), torch.zeros_like(parameter)) / compared
             parameter.grad = (mean + execution.objective.beta * extra).detach()
         share = 0.5 * (1 + math.cos(math.pi * done / len(planned))) if chosen.schedule == "cosine" else 1.0

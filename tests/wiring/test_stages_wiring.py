@@ -111,7 +111,7 @@ def test_threads_are_left_alone_where_they_do_not_pay(town: Town, monkeypatch: p
     settings = configure("default", changes=[change for change in QUICK if "threads" not in change])
     torch.set_num_threads(2)
     assert settle(settings, town.run.data).training.threads == 1
-    monkeypatch.setattr("kgcf.pipeline.SLOTS_WORTH_THREADS", 1)
+    monkeypatch.setattr("kgcf.runs.settling.SLOTS_WORTH_THREADS", 1)
     assert settle(settings, town.run.data).training.threads == 2
 
 
@@ -211,5 +211,7 @@ def test_a_calibration_asks_about_the_triples_it_says(town: Town, limit: int | N
         asked = collect_best(run.bind(task.observed, task.entities), task, limit=limit, seed=seed)
         assert report.questions == asked.question_count
         assert report.answers == len(asked)
-    assert sum(done) == record.valid.questions + record.test.questions
+    assert done[0] == record.valid.questions  # then the questions of a completion, then those of test
+    assert done[-1] == record.test.questions
+    assert done[1] == (53 if limit is None else limit)
     assert run.calibrate(test=False, limit=limit, seed=seed, save=False).valid == record.valid

@@ -14,6 +14,7 @@ from kgcf.data.locations import (
     check_file,
     find_file,
     find_graph,
+    list_locations,
     locate,
     package_folder,
 )

@@ -175,4 +175,6 @@ def temporary_cache() -> Path | None:
 @cache
 def _notice(text: str) -> None:
     """Say a thing once, on standard error."""
-    print(f"note: {text}.", file=sys.stderr)
+    from kgcf.screen import Screen, cell  # seldom needed, and not free to import
+
+    Screen(stderr=True, wrap=False).print(cell(f"note: {text}.", "dim"))

@@ -80,13 +80,12 @@ def collect_proposals(
     limit: int | None = None,
     seed: int = 0,
     advance: Advance = silent,
-    memory: int = 64 << 20,
 ) -> Proposals:
     """The links that completing the observed graph would propose, true where they are among the facts held back."""
     graph, generator = observed.graph, np.random.default_rng(seed)
     drawn = draw_questions(observed, held_back, scope, limit, generator)
     facts = KnowledgeGraph.build(held_back, graph.entity_count, graph.relation_count)
-    rows = max(1, memory // (4 * max(graph.entity_count, 1)))
+    rows = observed.questions_at_once
     parts = [np.zeros((5, 0))]
     sides = Sides.of(graph, 0)
     for first in range(0, len(drawn.heads), rows):

@@ -1,1 +1,1 @@
-"""Stage 7: negatives, objective, the training loop, checkpoints; test data never comes here."""
+"""How weights are found: negatives, objective, the training loop, checkpoints; test data never comes here."""
