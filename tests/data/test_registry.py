@@ -27,7 +27,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     for module in (registry, locations):
         monkeypatch.setattr(
             module,
-            "locations",
+            "list_locations",
             lambda root=None: [p for p in list_locations(root) if tmp_path in (p.path, *p.path.parents)],
         )
     return tmp_path

@@ -124,10 +124,11 @@ def test_the_loop_equals_a_replay(values: dict[str, Any]) -> None:
             wanted["queries"], wanted["unreached"], 0,
         )  # fmt: skip
         assert wanted["unreached"] > 0
-        for term in ("factual", "counterfactual", "context"):
-            assert entry[term] == pytest.approx(wanted[term] / wanted["queries"], rel=1e-6)
-        assert entry["discrepancy"] == pytest.approx(wanted["discrepancy"] / wanted["compared"], rel=1e-6)
         asked = wanted["queries"] + wanted["unreached"]
+        for term in ("factual", "counterfactual"):
+            assert entry[term] == pytest.approx(wanted[term] / wanted["queries"], rel=1e-6)
+        assert entry["context"] == pytest.approx(wanted["context"] / asked, rel=1e-6)
+        assert entry["discrepancy"] == pytest.approx(wanted["discrepancy"] / wanted["compared"], rel=1e-6)
         assert entry["queries_per_second"] == pytest.approx(asked / entry["seconds"])
         assert entry["seconds"] > 0
 
