@@ -99,8 +99,8 @@ def _masked(pattern: re.Pattern[str], text: str) -> str:
     return "\n".join(lines)
 
 
-def process(document: Path, check: bool) -> bool:
-    """Check or rewrite one document; its sessions share a scratch folder and run in order."""
+def process(document: Path, check: bool, every: bool = False) -> bool:
+    """Check or rewrite one document: what is out of date, or `every` session. They share a scratch folder."""
     text = document.read_text(encoding="utf-8")
     current = True
     scratch = Path(tempfile.mkdtemp(prefix="kgcf-docs-"))
@@ -108,6 +108,8 @@ def process(document: Path, check: bool) -> bool:
         for session in reversed([(s, run(s, scratch)) for s in sessions(document)]):
             old, fresh = session
             if agrees(old, fresh):
+                if every:
+                    text = text[: old.start] + fresh + text[old.end :]
                 continue
             current = False
             if check:
@@ -125,10 +127,11 @@ def main() -> None:
     """Go through all documents."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="compare only; exit 1 if anything is out of date")
+    parser.add_argument("--every", action="store_true", help="rewrite every output, also what agrees in outline")
     parser.add_argument("documents", nargs="*", type=Path, help="only these documents")
     arguments = parser.parse_args()
     found = arguments.documents or sorted(path for pattern in DOCUMENTS for path in ROOT.glob(pattern))
-    stale = [path for path in found if not process(path, arguments.check)]
+    stale = [path for path in found if not process(path, arguments.check, arguments.every)]
     for path in stale:
         print(f"{path}: {'out of date; run `make docs`' if arguments.check else 'rewritten'}")
     sys.exit(1 if stale and arguments.check else 0)

@@ -60,7 +60,7 @@ def show_calibration(record: CalibrationRecord) -> None:
     reports = [report for report in (record.test, record.test_unshared) if report is not None]
     if reports:
         screen.print(calibration_table([(str(record.protocol["dataset"]), method, report) for report in reports]))
-        screen.print("apart: test questions that share no (head, relation) with a question of the fit.", style="dim")
+        screen.print("unshared: test questions that share no (head, relation) with a question of the fit.", style="dim")
     screen.print(cell(f"Calibration on validation: {record.calibration.reason}", "dim"))
     screen.print(cell(f"Completed links on validation: {record.completion.reason}", "dim"))
 

@@ -100,7 +100,7 @@ def validation_task(data: Dataset) -> Split:
 
 
 def with_test(record: CalibrationRecord, bind: Bind, data: Dataset, advance: Advance = silent) -> CalibrationRecord:
-    """The same calibration, measured on as many test triples: all questions, and those apart from the fit's."""
+    """The same calibration, measured on as many test triples: all questions, and those that share nothing with the fit."""
     limit, seed = record.protocol["limit"], record.protocol["seed"]
     answers = collect_best(bind(data.test), data.test, TOP, limit, seed, advance)
     unshared = np.ones(len(answers), dtype=bool)
@@ -112,5 +112,5 @@ def with_test(record: CalibrationRecord, bind: Bind, data: Dataset, advance: Adv
     return replace(
         record,
         test=report_calibration(record.calibration, answers, "test"),
-        test_unshared=report_calibration(record.calibration, answers.where(unshared), "test, apart"),
+        test_unshared=report_calibration(record.calibration, answers.where(unshared), "test, unshared"),
     )

@@ -18,7 +18,7 @@ def describe(data: Dataset, limit: int | None, seed: int) -> dict[str, Any]:
         "dataset": data.name,
         "setting": "inductive" if data.inductive else "transductive",
         "fitted": "on validation, which also selects the model; labels, candidates and draws know nothing of test",
-        "reported": "on test, with the test split's own observed graph; apart: the questions of test that share no "
+        "reported": "on test, with the test split's own observed graph; unshared: the questions of test that share no "
         "(head, relation) with a question of the fit",
         "triples": "all of a split" if limit is None else f"at most {limit} of a split, drawn at random",
         "limit": limit,
