@@ -100,7 +100,7 @@ def validation_task(data: Dataset) -> Split:
 
 
 def with_test(record: CalibrationRecord, bind: Bind, data: Dataset, advance: Advance = silent) -> CalibrationRecord:
-    """The same calibration, measured on as many test triples: all questions, and those that share nothing with the fit."""
+    """The same calibration on as many test triples: all questions, and those that share nothing with the fit."""
     limit, seed = record.protocol["limit"], record.protocol["seed"]
     answers = collect_best(bind(data.test), data.test, TOP, limit, seed, advance)
     unshared = np.ones(len(answers), dtype=bool)
