@@ -8,9 +8,9 @@ from kgcf.data.dataset import Dataset
 from kgcf.machine.devices import worker_threads
 from kgcf.pipeline import step_context
 from kgcf.runs.folder import RunFolder
+from kgcf.runs.model_file import new_model
 from kgcf.runs.settling import settle
 from kgcf.runs.stages import substitutes_stage, treatment_stage
-from kgcf.runs.weights import new_model
 from kgcf.training.batches import epoch_order
 from kgcf.training.loop import Trainer
 from kgcf.training.step import GradientComputer

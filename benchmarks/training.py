@@ -21,8 +21,8 @@ from kgcf.config import configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
 from kgcf.propagation.plan.planner import Planner
+from kgcf.runs.model_file import new_model
 from kgcf.runs.settling import settle
-from kgcf.runs.weights import new_model
 from kgcf.training.batches import Batch, epoch_order, make_batch, stream
 from kgcf.training.objective import query_losses
 from machine import describe_protocol

@@ -8,9 +8,14 @@
 `import kgcf`, then `kgcf.open(…)`: `from kgcf import *` leaves Python's own `open` alone.
 """
 
+import os
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+# Idle OpenMP threads sleep instead of spinning, or they take the cores from other processes and from our own threads.
+# torch reads this when it is imported, so it has no effect after `import torch`; a value of yours is kept.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if TYPE_CHECKING:
     from kgcf.data.source import read

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from kgcf.causal.stages import Say, quiet
+from kgcf.causal.cached_stages import Say, quiet
 from kgcf.causal.treatment import Treatment
 from kgcf.config import Changes, Settings, benchmark_note, configure
 from kgcf.data.dataset import Dataset
@@ -22,13 +22,13 @@ from kgcf.machine.provenance import provenance
 from kgcf.model.kgcf import KGCF
 from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.runs.folder import HISTORY, RunFolder
+from kgcf.runs.model_file import MODEL, new_model
 from kgcf.runs.run import Run
 from kgcf.runs.settling import settle
 from kgcf.runs.stages import substitutes_stage, treatment_stage
 from kgcf.runs.training_log import TrainingLog
 from kgcf.runs.validation import divided_mrr
 from kgcf.runs.watch import Watcher, somebody_looks
-from kgcf.runs.weights import MODEL, new_model
 from kgcf.storage import write_json
 from kgcf.training.distributed import World
 from kgcf.training.loop import Listener, Trainer

@@ -47,7 +47,7 @@ def test_ls_as_json() -> None:
 
 
 def test_ls_says_what_is_not_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgcf.data.locations.places", lambda root=None: [])
+    monkeypatch.setattr("kgcf.data.locations.list_locations", lambda root=None: [])
     found = {entry["name"]: entry["files"] for entry in json.loads(run("ls", "--json"))}
     assert found["wn18rr"] == "download"
     assert found["drugmechdb"] == "not at hand"

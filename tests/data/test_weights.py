@@ -16,8 +16,8 @@ from kgcf.data.source import read
 from kgcf.data.splitting import SplitSettings
 from kgcf.errors import DataError
 from kgcf.runs.folder import RunFolder
+from kgcf.runs.model_file import new_model
 from kgcf.runs.run import Run
-from kgcf.runs.weights import new_model
 from kgcf.storage import map_arrays, save_arrays
 
 Write = Callable[[str, str | bytes], Path]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import torch
 
+from kgcf.machine.interrupts import undisturbed
 from kgcf.storage import read_header
-from kgcf.training.interrupts import undisturbed
 from kgcf.training.loop import Listener, Trainer
 from kgcf.training.settings import TrainingSettings
 from tests.training.tiny import dataset, model, step_context

@@ -9,10 +9,10 @@ import numpy as np
 from pydantic import ValidationError
 
 from kgcf.causal.cache import Cache, user_cache
+from kgcf.causal.cached_stages import CausalStages
 from kgcf.causal.counterfactual import CounterfactualTable, Diagnostics, diagnose, match_pairs
 from kgcf.causal.counterfactual.descriptions import describe, example_rows, row_json
 from kgcf.causal.embedding import SpaceSettings
-from kgcf.causal.stages import CausalStages
 from kgcf.causal.treatment import Treatment, TreatmentSettings
 from kgcf.choices import Candidates, RemoveRule
 from kgcf.cli.diagnostics_tables import diagnostics_tables

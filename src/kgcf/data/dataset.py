@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.data.weights import Weights, join_weights
+from kgcf.plain_tables import html_table
 from kgcf.screen import inert
-from kgcf.tables import html_table
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from kgcf.data.dataset import Dataset, Split, transductive
 from kgcf.data.encoding import EncodedTables, encode
 from kgcf.data.folders import Folder, find_parts, inductive_partner
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.labels import tidy
+from kgcf.data.label_notes import tidy
 from kgcf.data.layout import EmptyError
 from kgcf.data.names import read_dictionary, read_names
 from kgcf.data.notes import describe_mirrors, report_encoded, report_relations

@@ -16,10 +16,10 @@ from kgcf.evaluation.metrics import SHORT_NAMES, TIE_POLICIES, Hits, summarise
 from kgcf.evaluation.ranks import HEAD, TAIL, Ranks, rank_answers
 from kgcf.machine import memory_bound as bound
 from kgcf.machine.provenance import provenance
+from kgcf.plain_tables import html_table, text_table
 from kgcf.progress import Advance, silent
 from kgcf.scoring import Scorer
 from kgcf.screen import inert
-from kgcf.tables import html_table, text_table
 
 Metrics = dict[str, float]
 _FILTERS = {

@@ -175,6 +175,4 @@ def temporary_cache() -> Path | None:
 @cache
 def _notice(text: str) -> None:
     """Say a thing once, on standard error."""
-    from kgcf.screen import Screen, cell  # seldom needed, and not free to import
-
-    Screen(stderr=True, wrap=False).print(cell(f"note: {text}.", "dim"))
+    sys.stderr.write(f"note: {text}.\n")  # our own words; at import time nothing larger is at hand

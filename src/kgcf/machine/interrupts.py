@@ -1,7 +1,10 @@
-"""What Ctrl-C does: quiet while we start and end, a KeyboardInterrupt while a command works. Imports nothing large."""
+"""What Ctrl-C does: quiet while we start and end, a KeyboardInterrupt while a command works, a wait where two things
+belong together. Imports nothing large.
+"""
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -35,3 +38,29 @@ def importing() -> Iterator[None]:
         yield
     finally:
         plain_interrupts()
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of the block; a second one does not wait.
+
+    Only the main thread hears signals; in another one, and where Ctrl-C is ignored, nothing is changed.
+    """
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+        yield
+        return
+    waiting: list[int] = []
+
+    def wait(number: int, frame: FrameType | None) -> None:
+        if waiting:
+            usual(number, frame)
+        waiting.append(number)
+
+    signal.signal(signal.SIGINT, wait)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if waiting:
+        usual(signal.SIGINT, None)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from kgcf.data.hiding import hide_triples
 from kgcf.data.vocabulary import name_and_label
 from kgcf.errors import MissingExtraError, SettingsError
+from kgcf.plain_tables import html_table, text_table
 from kgcf.prediction.calibration.fitting import Method
 from kgcf.prediction.calibration.sampling import best_first
 from kgcf.prediction.observed_graph import ObservedGraph
-from kgcf.tables import html_table, text_table
 
 if TYPE_CHECKING:
     import pandas as pd

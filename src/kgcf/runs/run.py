@@ -16,13 +16,14 @@ from kgcf.data.hiding import Remove
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import SettingsError
 from kgcf.evaluation.results import Evaluation, evaluate
-from kgcf.explanation.entity_space import find_space
 from kgcf.explanation.explainer import Explainer
 from kgcf.explanation.explanation import Asked, Explanation
 from kgcf.explanation.importance import Attribution
 from kgcf.explanation.paths import Layers, Weighting
+from kgcf.explanation.space_of_graph import find_space
 from kgcf.machine.devices import CPU, find_device
 from kgcf.model.kgcf import KGCF
+from kgcf.plain_tables import html_table
 from kgcf.prediction.answers import Answers, predict, score_triples
 from kgcf.prediction.calibration.calibrate import LIMIT, Request, calibrate_completion, calibrate_run
 from kgcf.prediction.calibration.completed_links import CompletionCalibration
@@ -33,13 +34,12 @@ from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import Advance, silent
 from kgcf.runs.arguments import as_names, as_question, as_triples, check_choice, check_count, check_share, check_split
 from kgcf.runs.folder import RunFolder
+from kgcf.runs.model_file import read_model, write_model
 from kgcf.runs.other_graphs import align_dataset, read_graph
 from kgcf.runs.protocol import describe_run
 from kgcf.runs.stages import treatment_to_answer
-from kgcf.runs.weights import read_model, write_model
 from kgcf.screen import inert
 from kgcf.storage import check_writable, write_json
-from kgcf.tables import html_table
 
 
 class Run:

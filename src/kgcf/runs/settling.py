@@ -2,7 +2,7 @@
 
 import torch
 
-from kgcf.causal.stages import Say, quiet
+from kgcf.causal.cached_stages import Say, quiet
 from kgcf.causal.treatment.label_file import check_label_file
 from kgcf.config import Settings
 from kgcf.data.dataset import Dataset

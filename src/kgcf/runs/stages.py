@@ -3,9 +3,9 @@
 import numpy as np
 
 from kgcf.causal.cache import Cache, user_cache
+from kgcf.causal.cached_stages import CausalStages, Say, quiet
 from kgcf.causal.counterfactual import CounterfactualTable
 from kgcf.causal.embedding import EntitySpace, open_space
-from kgcf.causal.stages import CausalStages, Say, quiet
 from kgcf.causal.treatment import Treatment, open_treatment
 from kgcf.causal.treatment.label_file import keep_label_file, with_kept_labels
 from kgcf.config import Settings

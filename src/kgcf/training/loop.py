@@ -15,10 +15,11 @@ from torch import Tensor
 
 from kgcf.errors import KgcfError, KgcfWarning
 from kgcf.machine.devices import worker_threads
+from kgcf.machine.interrupts import undisturbed
+from kgcf.propagation.workers import Workers
 from kgcf.training.batches import epoch_order, make_batch, stream
 from kgcf.training.checkpoint import Checkpoint, Progress, copy_weights, load_checkpoint, put_weights, save_checkpoint
 from kgcf.training.distributed import World
-from kgcf.training.interrupts import undisturbed
 from kgcf.training.settings import TrainingSettings
 from kgcf.training.step import PER_QUERY, GradientComputer, StepContext, Sums
 
@@ -87,8 +88,9 @@ class Trainer:
         """
         computer = GradientComputer(self.context, worker_threads(self._model.device, self.settings.threads))
         try:
-            while not self._progress.finished:
-                self._run_epoch(computer)
+            with Workers(1):  # threads are for parts of a batch; torch's own would only wait for each other
+                while not self._progress.finished:
+                    self._run_epoch(computer)
         except KeyboardInterrupt:
             if self._whole:
                 self._save()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from kgcf.causal.cache import Cache
+from kgcf.causal.cached_stages import CausalStages
 from kgcf.causal.counterfactual import Diagnostics, describe, diagnose, match_pairs, treatment_shares
 from kgcf.causal.counterfactual.descriptions import example_rows, row_json
 from kgcf.causal.counterfactual.diagnostics import QUANTILES, summarise
@@ -17,7 +18,6 @@ from kgcf.causal.counterfactual.effects import estimate_effects
 from kgcf.causal.counterfactual.plots import plot_diagnostics
 from kgcf.causal.counterfactual.shares import wrong_tails
 from kgcf.causal.embedding import SpaceSettings, embed_entities
-from kgcf.causal.stages import CausalStages
 from kgcf.causal.treatment import assign_treatment
 from kgcf.cli.diagnostics_tables import diagnostics_tables
 from kgcf.data.dataset import Dataset, transductive

@@ -11,6 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from kgcf.causal.cache import Cache
+from kgcf.causal.cached_stages import CausalStages
 from kgcf.causal.embedding import (
     Engine,
     SpaceSettings,
@@ -22,7 +23,6 @@ from kgcf.causal.embedding import (
 )
 from kgcf.causal.embedding.entity_space import embed_relation
 from kgcf.causal.relation_graphs import relation_graphs
-from kgcf.causal.stages import CausalStages
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.errors import MissingExtraError, StorageError
 from kgcf.storage import save_arrays

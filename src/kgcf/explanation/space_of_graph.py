@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from kgcf.causal.cache import user_cache
+from kgcf.causal.cached_stages import CausalStages
 from kgcf.causal.embedding import EntitySpace, SpaceSettings, open_space
-from kgcf.causal.stages import CausalStages
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
 

@@ -9,9 +9,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import kgcf
-from kgcf.causal import stages as causal_stages
+from kgcf.causal import cached_stages as causal_stages
 from kgcf.causal.cache import Cache, user_cache
-from kgcf.causal.stages import CausalStages
+from kgcf.causal.cached_stages import CausalStages
 from kgcf.causal.treatment import Treatment, TreatmentSettings, assign_treatment
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.pipeline import Execution
