@@ -172,3 +172,12 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
     other = Trainer(step_context(model(3), data.graph), settings, None, checkpoint=path, key="two")
     with pytest.raises(KgcfError, match="another configuration or other data"):
         other.resume()
+
+
+def test_training_needs_no_gradients_left_on_by_others() -> None:
+    """An interrupt at a bad moment of an earlier run may leave them off in a notebook."""
+    with torch.no_grad():
+        settings = TrainingSettings(epochs=1, batch_size=16, threads=1)
+        progress = Trainer(step_context(model(3, treatment=False).float(), dataset().graph), settings, None).run()
+        assert progress.finished
+        assert not torch.is_grad_enabled()

@@ -88,7 +88,9 @@ class Trainer:
         """
         computer = GradientComputer(self.context, worker_threads(self._model.device, self.settings.threads))
         try:
-            with Workers(1):  # threads are for parts of a batch; torch's own would only wait for each other
+            # Threads are for parts of a batch; torch's own would only wait for each other. Gradients are switched on
+            # again because an interrupt of an earlier run may have left them off, in a notebook for instance.
+            with Workers(1), torch.enable_grad():
                 while not self._progress.finished:
                     self._run_epoch(computer)
         except KeyboardInterrupt:
