@@ -200,7 +200,7 @@ def test_the_counterfactual_loss_flips_the_treatment_of_matched_queries(target: 
     flipped = np.where(found.matched[batch.asked.triples[:, 0]][:, None], ~treated, treated)
     targets = found.outcomes[batch.asked.triples[:, 0]] if target == "outcome" else np.ones(len(batch))
     factual = query_losses(net.decode(evidence, torch.from_numpy(treated)), torch.ones(len(batch), 1), 1.0).sum()
-    other = query_losses(net.decode(evidence, torch.from_numpy(flipped)), torch.from_numpy(targets), 1.0).sum()
+    other = query_losses(net.decode(evidence, torch.from_numpy(flipped)), torch.from_numpy(targets[:, None]), 1.0).sum()
     assert sums.terms["factual"] == pytest.approx(float(factual.detach()))
     assert sums.terms["counterfactual"] == pytest.approx(float(other.detach()))
     expected = torch.autograd.grad(factual + 0.5 * other, list(net.parameters()), allow_unused=True)

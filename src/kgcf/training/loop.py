@@ -174,7 +174,7 @@ class Trainer:
             world.share(discrepancy)
         with undisturbed(), self._changing():
             self._move(total, discrepancy)
-            self._tally(total, discrepancy)
+            self._tally(total, discrepancy, sum(map(len, batches)))
             progress.step += 1
             progress.steps += 1
 
@@ -211,8 +211,13 @@ class Trainer:
         done = self._progress.steps / self._total_steps()
         return self.settings.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
 
-    def _tally(self, total: Sums, discrepancy: Sums) -> None:
-        counts = {"queries": total.queries, "unreached": total.unreached, "impossible": total.impossible}
+    def _tally(self, total: Sums, discrepancy: Sums, passes: int) -> None:
+        counts = {
+            "passes": passes,
+            "queries": total.queries,
+            "unreached": total.unreached,
+            "impossible": total.impossible,
+        }
         counts["compared"] = discrepancy.queries
         for name, value in (total.terms | discrepancy.terms | counts).items():
             self._progress.running[name] = self._progress.running.get(name, 0.0) + value
@@ -227,7 +232,7 @@ class Trainer:
         means: dict[str, float] = {term: sums[term] / over[term] for term in PER_QUERY if term in sums}
         if "discrepancy" in sums:
             means["discrepancy"] = sums["discrepancy"] / max(sums.get("compared", 0), 1)
-        means |= {name: sums.get(name, 0.0) for name in ("queries", "unreached", "impossible", "seconds")}
+        means |= {name: sums.get(name, 0.0) for name in ("passes", "queries", "unreached", "impossible", "seconds")}
         return means | {"queries_per_second": asked / seconds}
 
     def _finish_epoch(self) -> None:
