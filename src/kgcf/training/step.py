@@ -133,9 +133,8 @@ def _part(context: StepContext, planner: Planner, batch: Batch) -> Sums:
     for plan in planner.parts(batch.heads, batch.relations, batch.candidates, batch.hidden, budget):
         rows = np.arange(plan.first, plan.first + len(plan))
         evidence = context.model.encode(plan)
-        answered = torch.from_numpy(batch.asked.answered[rows])  # [B, A]
-        reached = evidence.reached[:, : answered.shape[1]]
-        keep = answered & reached.to(answered.device) if context.skip_unreached else answered
+        answered = torch.from_numpy(batch.asked.answered[rows]).to(evidence.reached.device)  # [B, A]
+        keep = answered & evidence.reached[:, : answered.shape[1]] if context.skip_unreached else answered
         total.unreached += int((answered & ~keep).sum())
         losses = _losses(context, batch, rows, evidence, answered, keep)
         loss = losses["factual"] + context.objective.alpha * losses.get("counterfactual", torch.zeros(()))
