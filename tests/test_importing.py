@@ -2,6 +2,7 @@
 
 import gc
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -9,7 +10,7 @@ from kgcf.machine.interrupts import importing
 
 
 @pytest.fixture(autouse=True)
-def usual() -> object:
+def usual() -> Iterator[None]:
     """Leave the collector as it was."""
     yield
     gc.enable()
