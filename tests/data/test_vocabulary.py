@@ -1,5 +1,6 @@
 """Labels and display names are interchangeable; unknown and ambiguous ones get a sentence."""
 
+import pyarrow as pa
 import pytest
 
 from kgcf.data.vocabulary import Vocabulary
@@ -54,3 +55,13 @@ def test_equality_is_by_labels() -> None:
     assert Vocabulary(["a", "b"]) == Vocabulary(["a", "b"], {"a": "x"})
     assert Vocabulary(["a", "b"]) != Vocabulary(["b", "a"])
     assert Vocabulary.numbered(3).labels() == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    "texts", [[], [""], ["", "a", ""], ["São Tomé", "東京", "🦉"], ["a\0b", "\t", "\n", "a" * 70_000]]
+)
+def test_labels_of_a_list_are_those_of_arrow(texts: list[str]) -> None:
+    vocabulary = Vocabulary(texts)
+    assert vocabulary.labels() == texts
+    assert vocabulary == Vocabulary(pa.array(texts, type=pa.string()))
+    assert [vocabulary.label(i) for i in range(len(vocabulary))] == texts

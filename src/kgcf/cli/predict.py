@@ -46,8 +46,7 @@ def predict_command(
 ) -> None:
     """Predict the missing part of a triple: give two of --head, --relation, --tail."""
     with importing():
-        from kgcf.cli.answer_tables import print_explained, show_answers
-        from kgcf.explanation.explained_answers import explain_answers
+        from kgcf.cli.answer_tables import show_answers
         from kgcf.prediction.answers import UNKNOWN, Question
         from kgcf.runs.run import Run
     opened = Run.open(run, device)
@@ -55,6 +54,9 @@ def predict_command(
     other = open_graph(graph, comment, strip)
     allowed = None if candidates is None else read_lines(candidates)
     if explain or detail or paths is not None:
+        with importing():
+            from kgcf.cli.explained_answer_lines import print_explained
+            from kgcf.explanation.explained_answers import explain_answers
         explainer = opened.explainer(other, observed)
         found = explain_answers(explainer, question, top, known, allowed, paths=paths or PATHS)
         print_explained(found, as_json, detail)

@@ -46,8 +46,7 @@ class Vocabulary:
     """
 
     def __init__(self, labels: Sequence[str] | pa.StringArray, names: Mapping[str, str] | None = None) -> None:
-        array = labels if isinstance(labels, pa.Array) else pa.array(labels, type=pa.large_string())
-        self._labels = array.cast(pa.large_string())
+        self._labels = labels.cast(pa.large_string()) if isinstance(labels, pa.Array) else _arrow_strings(labels)
         self._names = dict(names or {})
 
     @classmethod
@@ -147,3 +146,11 @@ class Vocabulary:
         for label, i in self._index.items():
             table.setdefault(label.lower(), []).append(i)
         return {name: sorted(set(ids)) for name, ids in table.items()}
+
+
+def _arrow_strings(texts: Sequence[str]) -> pa.LargeStringArray:
+    """What `pa.array(texts)` gives, without pandas, which that imports to see whether the texts are a frame's."""
+    encoded = [text.encode() for text in texts]
+    ends = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum([len(text) for text in encoded], out=ends[1:])
+    return pa.LargeStringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))

@@ -2,8 +2,10 @@
 belong together. Imports nothing large.
 """
 
+import gc
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,11 +34,21 @@ def stop(_number: int = signal.SIGINT, _frame: FrameType | None = None) -> None:
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Around the imports with which a command begins: Ctrl-C is quiet there, since nothing has to be saved yet."""
+    """Around the imports with which a command begins: Ctrl-C is quiet there, since nothing has to be saved yet.
+
+    Python's search for garbage is off, too: modules stay until the process ends, so that looking through the many
+    objects of the large libraries again and again, then and later and at the end, finds nothing and costs a second.
+    """
     quiet_interrupts()
+    collected, before = gc.isenabled(), len(sys.modules)
+    gc.disable()
     try:
         yield
     finally:
+        if len(sys.modules) > before:
+            gc.freeze()
+        if collected:
+            gc.enable()
         plain_interrupts()
 
 

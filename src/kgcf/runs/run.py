@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.choices import Observed
+from kgcf.choices import Asked, Attribution, Layers, Observed, Weighting
 from kgcf.config import Settings
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.graph import KnowledgeGraph
@@ -16,11 +16,6 @@ from kgcf.data.hiding import Remove
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import SettingsError
 from kgcf.evaluation.results import Evaluation, evaluate
-from kgcf.explanation.explainer import Explainer
-from kgcf.explanation.explanation import Asked, Explanation
-from kgcf.explanation.importance import Attribution
-from kgcf.explanation.paths import Layers, Weighting
-from kgcf.explanation.space_of_graph import find_space
 from kgcf.machine.devices import CPU, find_device
 from kgcf.model.kgcf import KGCF
 from kgcf.plain_tables import html_table
@@ -35,11 +30,14 @@ from kgcf.progress import Advance, silent
 from kgcf.runs.arguments import as_names, as_question, as_triples, check_choice, check_count, check_share, check_split
 from kgcf.runs.folder import RunFolder
 from kgcf.runs.model_file import read_model, write_model
-from kgcf.runs.other_graphs import align_dataset, read_graph
 from kgcf.runs.protocol import describe_run
 from kgcf.runs.stages import treatment_to_answer
 from kgcf.screen import inert
 from kgcf.storage import check_writable, write_json
+
+if TYPE_CHECKING:  # imported where they are used: most questions to a run need no explanation
+    from kgcf.explanation.explainer import Explainer
+    from kgcf.explanation.explanation import Explanation
 
 
 class Run:
@@ -115,7 +113,7 @@ class Run:
             raise SettingsError(only + "Leave out save=True and write result.to_json() to a file of your own.")
         if save:
             check_writable(self.folder.file("results.json"))
-        asked = self.data if data is None else align_dataset(data, self.data)
+        asked = self._aligned(data)
         task: Split = getattr(asked, split)
         observed = self.bind(task.observed, task.entities)
         how = describe_run(self.folder, self.data, self.settings, str(self.model.device))
@@ -212,7 +210,7 @@ class Run:
         seed: int = 0,
         graph: Any = None,  # noqa: ANN401
         observed: Observed = "all",
-    ) -> Explanation:
+    ) -> "Explanation":
         """Why a triple is predicted, or is not: its `top` paths, counterfactual evidence and the deletion check."""
         check_count("top", top)
         check_choice("asked", asked, Asked)
@@ -232,8 +230,11 @@ class Run:
             seed=seed,
         )
 
-    def explainer(self, graph: Any = None, observed: Observed = "all") -> Explainer:  # noqa: ANN401
+    def explainer(self, graph: Any = None, observed: Observed = "all") -> "Explainer":  # noqa: ANN401
         """Explains many triples on one observed graph; `graph` and `observed` as in `observe`."""
+        from kgcf.explanation.explainer import Explainer  # slow to import, and only needed to explain
+        from kgcf.explanation.space_of_graph import find_space
+
         bound = self.observe(graph, observed)
         kept, data, settings = self.folder.file("space.safetensors"), self.data, self.settings
         space = partial(find_space, kept, data.entities, bound.graph, bound.entities, settings.space)
@@ -244,6 +245,8 @@ class Run:
         """The model on everything the user gave, on train alone, or on another graph with the same relations."""
         check_choice("observed", observed, Observed)
         if graph is not None:
+            from kgcf.runs.other_graphs import read_graph  # with all the readers, which are slow to import
+
             return self.bind(*read_graph(graph, self.data))
         task = self.data.test
         seen = task.observed if observed == "train" else task.known
@@ -263,6 +266,14 @@ class Run:
             train=train,
             memory=self.settings.training.memory_gb * 1e9,
         )
+
+    def _aligned(self, data: Dataset | None) -> Dataset:
+        """Another dataset with this run's relations; None is the run's own."""
+        if data is None:
+            return self.data
+        from kgcf.runs.other_graphs import align_dataset  # as in `observe`
+
+        return align_dataset(data, self.data)
 
     def _bind_task(self, task: Split) -> ObservedGraph:
         return self.bind(task.observed, task.entities)

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from kgcf.errors import StorageError
-from kgcf.prediction.calibration.curves import PlattCurve, curve_from_json, fit_isotonic, fit_platt, soft_targets
+from kgcf.prediction.calibration.curves import (
+    PlattCurve,
+    curve_from_json,
+    fit_isotonic,
+    fit_platt,
+    sigmoid,
+    soft_targets,
+)
 from kgcf.prediction.calibration.fitting import (
     METHODS,
     Calibration,
@@ -272,3 +279,10 @@ def test_a_method_without_its_curve_is_refused() -> None:
 
 def _parts(answers: RankedAnswers) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     return answers.logits, answers.labels
+
+
+def test_the_sigmoid_never_falls_and_keeps_small_probabilities() -> None:
+    steps = [start + np.arange(20_000) * np.spacing(start) for start in (-30.0, -5.3, -1.0, 1e-3, 0.7, 9.0)]
+    assert all((np.diff(sigmoid(np.sort(x))) >= 0).all() for x in steps)
+    assert sigmoid(np.array([-np.inf, -800.0, 0.0, 800.0, np.inf])).tolist() == [0.0, 0.0, 0.5, 1.0, 1.0]
+    assert sigmoid(np.array(-40.0)) == pytest.approx(np.exp(-40.0))

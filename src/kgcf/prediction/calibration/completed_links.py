@@ -6,11 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from kgcf.choices import Scope as Scope
 from kgcf.errors import StorageError
-from kgcf.prediction.calibration.curves import Floats
+from kgcf.prediction.calibration.curves import Floats, sigmoid
 from kgcf.prediction.calibration.fitting import FOLDS, LEAST_ANSWERS
 from kgcf.prediction.calibration.link_curves import (
     SPREADS,
@@ -55,8 +54,7 @@ class CompletionCalibration:
     def probabilities(self, logits: Floats, groups: NDArray[np.int64]) -> Floats:
         """Of the same shape as the logits; within a group they never fall as logits rise."""
         if self.curve is None:
-            plain: Floats = expit(np.asarray(logits, dtype=np.float64))
-            return plain
+            return sigmoid(logits)
         return self.curve(logits, groups)
 
     def to_json(self) -> dict[str, Any]:

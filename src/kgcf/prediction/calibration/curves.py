@@ -6,11 +6,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
 from kgcf.errors import StorageError
 
 Floats = NDArray[np.float64]
+
+
+def sigmoid(logits: Floats) -> Floats:
+    """σ(x) = 1 / (1 + e⁻ˣ) of any shape; scipy's never falls from one number to the next, as plain formulas do."""
+    from scipy.special import expit  # slow to import, and not needed by isotonic curves
+
+    found: Floats = expit(np.asarray(logits, dtype=np.float64))
+    return found
 
 
 @dataclass(frozen=True)
@@ -22,8 +29,7 @@ class PlattCurve:
 
     def __call__(self, logits: Floats) -> Floats:
         """Probabilities of the same shape."""
-        found: Floats = expit(self.slope * np.asarray(logits, dtype=np.float64) + self.intercept)
-        return found
+        return sigmoid(self.slope * np.asarray(logits, dtype=np.float64) + self.intercept)
 
     def to_json(self) -> dict[str, Any]:
         """The parameters."""
@@ -70,6 +76,7 @@ def soft_targets(labels: NDArray[np.bool_]) -> Floats:
 def fit_platt(logits: Floats, labels: NDArray[np.bool_]) -> PlattCurve:
     """The curve of least cross-entropy with `soft_targets`; flat where higher logits are not more often true."""
     from scipy.optimize import minimize  # slow to import, and only needed to fit
+    from scipy.special import logit
 
     targets = soft_targets(labels)
     centre, spread = float(logits.mean()), float(logits.std())
@@ -80,7 +87,7 @@ def fit_platt(logits: Floats, labels: NDArray[np.bool_]) -> PlattCurve:
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
         z = parameters[0] * x + parameters[1]
-        error = expit(z) - targets
+        error = sigmoid(z) - targets
         return float((np.logaddexp(0, z) - targets * z).mean()), np.array([(error * x).mean(), error.mean()])
 
     options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000}

@@ -11,9 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
-from kgcf.prediction.calibration.curves import FITS, Curve, Floats, curve_from_json, soft_targets
+from kgcf.prediction.calibration.curves import FITS, Curve, Floats, curve_from_json, sigmoid, soft_targets
 from kgcf.prediction.calibration.reliability import Reliability, measure
 
 Method = Literal["sigmoid", "platt", "isotonic", "completion"]
@@ -80,8 +79,7 @@ class Calibration:
         """Of the same shape as the logits; those of a curve never fall as logits rise or ranks improve."""
         chosen = method or self.method
         if chosen == "sigmoid":
-            plain: Floats = expit(np.asarray(logits, dtype=np.float64))
-            return plain
+            return sigmoid(logits)
         return self.curves[chosen](logits, reached)
 
     def to_json(self) -> dict[str, Any]:
@@ -156,7 +154,7 @@ def cross_validate(answers: RankedAnswers, generator: np.random.Generator) -> di
     questions, position = np.unique(answers.questions, return_inverse=True)
     fold = (generator.permutation(len(questions)) % FOLDS)[position]
     truth = answers.labels.astype(np.float64)
-    errors = {"sigmoid": np.square(expit(answers.logits) - truth)}
+    errors = {"sigmoid": np.square(sigmoid(answers.logits) - truth)}
     for name in METHODS:
         errors[name] = np.empty(len(answers))
         for k in np.unique(fold):

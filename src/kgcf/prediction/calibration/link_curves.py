@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
-from kgcf.prediction.calibration.curves import Floats, between_knots
+from kgcf.prediction.calibration.curves import Floats, between_knots, sigmoid
 
 LEAST_CASES = 25
 SPREADS = (0.0, 0.25, 0.5, 1.0, 2.0)  # standard deviations of intercepts; the first wins a tie: none at all
@@ -60,8 +59,7 @@ class LinkCurve:
     def __call__(self, logits: Floats, groups: NDArray[np.int64]) -> Floats:
         """Probabilities of the same shape; within a group they never fall as logits rise."""
         shared = between_knots(logits, np.array(self.logits), np.array(self.log_odds))
-        found: Floats = expit(shared + np.array(self.intercepts)[groups])
-        return found
+        return sigmoid(shared + np.array(self.intercepts)[groups])
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +123,7 @@ def _loss(theta: Floats, cells: Cells, spread: float) -> tuple[float, Floats]:
     slopes, intercepts = theta[1 : 1 + pieces], theta[1 + pieces :]
     own = intercepts[cells.groups] if len(intercepts) else 0.0
     z = theta[0] + np.einsum("cp,p->c", cells.parts, slopes) + own  # einsum: threads would only wait for each other
-    error = (cells.true + cells.false) * expit(z) - cells.true
+    error = (cells.true + cells.false) * sigmoid(z) - cells.true
     total = float((cells.true * np.logaddexp(0, -z) + cells.false * np.logaddexp(0, z)).sum())
     bends = np.diff(slopes)
     steeper = np.einsum("cp,c->p", cells.parts, error)
