@@ -151,9 +151,8 @@ def _embedding(rows: int, width: int, generator: torch.Generator) -> nn.Embeddin
 
 def make_linear(inputs: int, outputs: int, generator: torch.Generator, bias: bool = True) -> nn.Linear:
     """A linear map whose weights and biases are uniform within ± 1/√inputs."""
-    layer = nn.Linear(inputs, outputs, bias=bias, device="meta").to_empty(device="cpu")  # draws nothing by itself
+    layer = nn.Linear(inputs, outputs, bias=bias, device="meta")  # draws nothing by itself
     bound = 1 / math.sqrt(inputs)
-    with torch.no_grad():
-        for parameter in layer.parameters():
-            parameter.uniform_(-bound, bound, generator=generator)
+    for name, parameter in list(layer.named_parameters()):  # `to_empty` would import sympy, for a third of a second
+        setattr(layer, name, nn.Parameter(torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator)))
     return layer
