@@ -1,13 +1,15 @@
 """Answers of a run against its model asked directly on graphs built from the raw files."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import kgcf
 from kgcf.prediction.completion import estimate_seconds, plan_completion
-from tests.wiring.conftest import Town
+from tests.wiring.conftest import CHANGES, Town
 from tests.wiring.raw import CLOSE, Opinion, Oracle, Triple
 
 
@@ -96,6 +98,21 @@ def test_a_scored_triple_is_hidden_from_its_own_question(town: Town) -> None:
             assert score == pytest.approx(own, abs=CLOSE)
             moved += abs(plain.answers(h, r)[t][1] - own) > 10 * CLOSE
         assert moved > 4  # so that the test can tell
+
+
+def test_a_run_that_hides_pairs_scores_without_the_pair(town: Town, tmp_path: Path) -> None:
+    """Two are linked twice: with `pair` the score of one link does not see the other."""
+    first = next(row for row in town.raw.train if row[1] == "parent")
+    rows = [*town.raw.train, (first[0], "friend", first[2])]
+    for name, lines in (("train", rows), ("valid", town.raw.valid), ("test", town.raw.test)):
+        (tmp_path / f"{name}.txt").write_text("".join("\t".join(row) + "\n" for row in lines))
+    for remove in ("pair", "triple"):
+        changes = (*CHANGES, "training.epochs=1", f"training.remove={remove}")
+        run = kgcf.fit(tmp_path, tmp_path / remove, changes=changes)
+        together = {first} if remove == "triple" else {row for row in rows if {row[0], row[2]} == {first[0], first[2]}}
+        assert len(together) == (2 if remove == "pair" else 1)
+        own = Oracle(run, [row for row in rows if row not in together]).answers(first[0], first[1])[first[2]]
+        assert float(run.score([first], observed="train")[0]) == pytest.approx(own[1], abs=CLOSE)
 
 
 def test_many_triples_are_scored_as_one_by_one(town: Town) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, SupportsIndex, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.data.hiding import hide_triples
+from kgcf.data.hiding import Remove, hide_known
 from kgcf.data.vocabulary import name_and_label
 from kgcf.errors import MissingExtraError, SettingsError
 from kgcf.plain_tables import html_table, text_table
@@ -214,13 +214,13 @@ class Scored:
     reached: NDArray[np.bool_]  # [Q] whether any path leads from head to tail
 
 
-def score_triples(observed: ObservedGraph, triples: NDArray[np.int64]) -> Scored:
-    """Score triples as tail questions; a triple that is in the graph is hidden from its own question."""
+def score_triples(observed: ObservedGraph, triples: NDArray[np.int64], remove: Remove) -> Scored:
+    """Score triples as tail questions; of one that is in the graph its question does not see what training hid."""
     heads, relations, tails = triples.T
     logits, reached = np.empty(len(triples)), np.empty(len(triples), dtype=bool)
     for first in range(0, len(triples), 64):
         part = slice(first, first + 64)
-        hidden = hide_triples(observed.graph, heads[part], relations[part], tails[part])
+        hidden = hide_known(observed.graph, heads[part], relations[part], tails[part], remove)
         found = observed.logits(heads[part], relations[part], tails[part][:, None], hidden)
         logits[part], reached[part] = found[0][:, 0], found[1][:, 0]
     return Scored(logits, reached)

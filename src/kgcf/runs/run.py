@@ -191,9 +191,11 @@ class Run:
         graph: Any = None,  # noqa: ANN401
         observed: Observed = "all",
     ) -> NDArray[np.float64]:
-        """Logits of triples, or their probabilities; one that is in the graph is hidden from its own question."""
+        """Logits of triples, or their probabilities; of one that is in the graph its question does not see what
+        training hid: the triple, or all links of its two ends.
+        """
         bound = self.observe(graph, observed)
-        found = score_triples(bound, as_triples(bound, triples))
+        found = score_triples(bound, as_triples(bound, triples), self._remove)
         return bound.calibration.probabilities(found.logits, found.reached) if probabilities else found.logits
 
     def explain(
@@ -238,8 +240,7 @@ class Run:
         bound = self.observe(graph, observed)
         kept, data, settings = self.folder.file("space.safetensors"), self.data, self.settings
         space = partial(find_space, kept, data.entities, bound.graph, bound.entities, settings.space)
-        remove: Remove = "pair" if settings.training.remove == "pair" else "triple"
-        return Explainer(bound, remove, space, settings.matching.candidates)
+        return Explainer(bound, self._remove, space, settings.matching.candidates)
 
     def observe(self, graph: Any = None, observed: Observed = "all") -> ObservedGraph:  # noqa: ANN401
         """The model on everything the user gave, on train alone, or on another graph with the same relations."""
@@ -266,6 +267,11 @@ class Run:
             train=train,
             memory=self.settings.training.memory_gb * 1e9,
         )
+
+    @property
+    def _remove(self) -> Remove:
+        """What a question about a triple of the graph must not see, as in training."""
+        return "pair" if self.settings.training.remove == "pair" else "triple"
 
     def _aligned(self, data: Dataset | None) -> Dataset:
         """Another dataset with this run's relations; None is the run's own."""
