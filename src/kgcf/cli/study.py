@@ -11,6 +11,7 @@ from kgcf import __version__
 from kgcf.config import Settings
 from kgcf.data.dataset import Dataset
 from kgcf.errors import MissingExtraError, SettingsError, StorageError
+from kgcf.machine.durations import AUTO
 from kgcf.storage import check_writable, make_folder
 
 Space = Mapping[str, tuple[str, ...]]
@@ -68,7 +69,9 @@ class Study:
             self._study.add_trial(done)
 
 
-def describe_search(data: Dataset, preset: str, settings: Settings, space: Space, seed: int) -> dict[str, object]:
+def describe_search(
+    data: Dataset, preset: str, settings: Settings, space: Space, seed: int, time: str = AUTO
+) -> dict[str, object]:
     """Everything that a trial depends on, as it is stored and compared."""
     digest = hashlib.sha256(data.graph.fingerprint.encode())
     digest.update(data.valid.queries.tobytes())
@@ -82,6 +85,7 @@ def describe_search(data: Dataset, preset: str, settings: Settings, space: Space
         "label file checksum": "" if labels is None else _checksum(labels),
         "preset": preset,
         "seed": seed,
+        "time": time,
         "search": {key: list(values) for key, values in space.items()},
         **{
             f"{section}.{key}": v

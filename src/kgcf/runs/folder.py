@@ -22,6 +22,7 @@ from kgcf.storage import TEMPORARY, make_folder, map_arrays, save_arrays, write_
 FORMAT = 1
 LOCK = ".kgcf.lock"  # held by the process that trains; its presence also says that a folder without run.json is ours
 HISTORY = "history.json"
+SURVEY = "survey.json"  # where training was given a time
 CREATED = (
     "run.json",
     "config.toml",
@@ -32,6 +33,7 @@ CREATED = (
     "new_graph.safetensors",
     "splits.safetensors",
     "data.json",
+    SURVEY,
 )  # what is known before training; run.json makes it a run, so it is written last and deleted first
 _LONG_AGO = 600.0  # seconds; nobody writes a file for so long
 _EVALUATED = ("results.json", "calibration.json", "reliability.png")
@@ -65,12 +67,16 @@ class RunFolder:
             self._tidy()
             yield
 
-    def create(self, data: Dataset, settings: Settings, preset: str) -> None:
+    def create(
+        self, data: Dataset, settings: Settings, preset: str, survey: Mapping[str, object] | None = None
+    ) -> None:
         """Make the folder with everything that is known before training; refuse one that is in use."""
         self.check_free()
         make_folder(self.path)
         self._clear()
         try:
+            if survey is not None:
+                write_json(self.file(SURVEY), survey)
             self._write(data, settings, preset)
         except StorageError:
             self._clear()
@@ -184,6 +190,11 @@ class RunFolder:
         if self.file(HISTORY).is_file():
             found["history"] = json.loads(self.file(HISTORY).read_text(encoding="utf-8"))
         return found
+
+    def survey(self) -> dict[str, object] | None:
+        """What the settings were chosen by, where training was given a time."""
+        path = self.file(SURVEY)
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
     def history(self) -> list[dict[str, float]]:
         """One entry per epoch of a run that is trained."""

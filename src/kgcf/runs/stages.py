@@ -33,6 +33,12 @@ def treatment_stage(folder: RunFolder, data: Dataset, settings: Settings, say: S
     return treatment
 
 
+def keep_treatment(folder: RunFolder, settings: Settings, treatment: Treatment | None) -> None:
+    """Put a treatment of the train graph that is there already into the run; labels from a file are read again."""
+    if treatment is not None and settings.treatment.method != "file":
+        treatment.save(folder.file(TREATMENT))
+
+
 def treatment_to_answer(
     folder: RunFolder, data: Dataset, settings: Settings, graph: KnowledgeGraph, entities: Vocabulary
 ) -> Treatment | None:
