@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,12 +17,13 @@ from kgcf.causal.treatment import Treatment
 from kgcf.config import Changes, Settings, benchmark_note, configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
+from kgcf.durations import AUTO, read_duration
 from kgcf.evaluation.results import Evaluation
 from kgcf.machine.devices import CPU, find_device
-from kgcf.machine.durations import AUTO, read_duration
 from kgcf.machine.provenance import provenance
 from kgcf.model.kgcf import KGCF
 from kgcf.prediction.observed_graph import ObservedGraph
+from kgcf.progress import Advance, counting, silent
 from kgcf.runs.folder import HISTORY, RunFolder
 from kgcf.runs.model_file import MODEL, new_model
 from kgcf.runs.run import Run
@@ -31,7 +32,8 @@ from kgcf.runs.stages import keep_treatment, substitutes_stage, treatment_stage,
 from kgcf.runs.time_budget import InTime, Situation, is_given, settle_in_time, time_limit
 from kgcf.runs.training_log import TrainingLog
 from kgcf.runs.validation import divided_mrr
-from kgcf.runs.watch import Watcher, somebody_looks
+from kgcf.runs.watch import Watcher
+from kgcf.screen import somebody_looks
 from kgcf.storage import write_json
 from kgcf.training.distributed import World
 from kgcf.training.loop import Listener, Trainer
@@ -141,9 +143,9 @@ def _finish(run: Run, execution: Execution) -> Run:
     return run
 
 
-def evaluate_on_test(run: Run) -> Evaluation | None:
+def evaluate_on_test(run: Run, advance: Advance = silent) -> Evaluation | None:
     """The last stage, once: rank the test triples, keep the results and the worth of the calibration in the run."""
-    return run.evaluate("test", save=True) if len(run.data.test) else None
+    return run.evaluate("test", save=True, advance=advance) if len(run.data.test) else None
 
 
 def open_run(path: str | Path, device: str = CPU) -> Run:
@@ -191,7 +193,11 @@ def _train(
     bound = ObservedGraph(model, asked.observed, asked.entities, data.relations, known, memory=memory)
 
     def validate() -> float:
-        return divided_mrr(bound.scorer, data, training.validate_triples, training.seed, execution.world, memory)
+        def counted(total: int) -> AbstractContextManager[Advance]:
+            return counting(total, lambda position: execution.say(position.sentence("validation")))
+
+        limit, world = training.validate_triples, execution.world
+        return divided_mrr(bound.scorer, data, limit, training.seed, world, memory, counted)
 
     trainer = Trainer(
         step_context(model, data, settings, treatment, substitutes),

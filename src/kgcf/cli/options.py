@@ -8,7 +8,7 @@ import typer
 
 from kgcf.choices import CPU, Observed
 from kgcf.data.reading_options import Reading
-from kgcf.machine.durations import AUTO, read_duration
+from kgcf.durations import AUTO, read_duration
 from kgcf.machine.interrupts import importing
 from kgcf.screen import Screen, cell
 

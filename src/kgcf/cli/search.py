@@ -15,8 +15,8 @@ from kgcf.cli.tables import Column, DataTable, show_table
 from kgcf.cli.train_line import train_line
 from kgcf.config import benchmark_note, configure, seeds_of
 from kgcf.data.dataset import Dataset
+from kgcf.durations import AUTO, NONE
 from kgcf.errors import DataError, SettingsError
-from kgcf.machine.durations import AUTO, NONE
 from kgcf.pipeline import Execution, fit, resume
 from kgcf.runs.folder import RunFolder
 from kgcf.runs.settling import settle

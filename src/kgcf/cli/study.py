@@ -10,8 +10,8 @@ from typing import Any
 from kgcf import __version__
 from kgcf.config import Settings
 from kgcf.data.dataset import Dataset
+from kgcf.durations import AUTO
 from kgcf.errors import MissingExtraError, SettingsError, StorageError
-from kgcf.machine.durations import AUTO
 from kgcf.storage import check_writable, make_folder
 
 Space = Mapping[str, tuple[str, ...]]

@@ -26,7 +26,7 @@ from kgcf.cli.options import (
     open_data,
 )
 from kgcf.data.reading_options import Reading
-from kgcf.machine.durations import AUTO
+from kgcf.durations import AUTO
 from kgcf.machine.interrupts import importing
 from kgcf.screen import Screen, cell
 
@@ -108,8 +108,10 @@ def _report(run: "Run") -> None:
     """Show what the test says, and what can be done next."""
     from kgcf.cli.evaluation_tables import evaluation_table, show_calibration
     from kgcf.pipeline import evaluate_on_test
+    from kgcf.progress import showing
 
-    result = evaluate_on_test(run)
+    with showing("test", 2 * len(run.data.test)) as advance:
+        result = evaluate_on_test(run, advance)
     if result is not None:
         Screen().print(evaluation_table({result.protocol["model"]: result}))
         if run.calibration is not None:

@@ -20,7 +20,7 @@ from kgcf.cli.options import (
     open_data,
 )
 from kgcf.data.reading_options import Reading
-from kgcf.machine.durations import AUTO
+from kgcf.durations import AUTO
 from kgcf.machine.interrupts import importing
 
 

@@ -12,7 +12,7 @@ from kgcf.causal.cached_stages import CausalStages, Say, quiet
 from kgcf.causal.treatment import Treatment
 from kgcf.config import Settings, benchmark_values
 from kgcf.data.dataset import Dataset
-from kgcf.machine.durations import AUTO, read_duration, spoken
+from kgcf.durations import AUTO, read_duration, spoken
 from kgcf.runs.settling import check_data, reach_of, settle_depth, settle_removal
 from kgcf.runs.survey.graph import options_for, survey_graph
 from kgcf.runs.survey.ground import Clock, Ground, MakeContext

@@ -12,8 +12,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kgcf.durations import spoken
 from kgcf.errors import SettingsError
-from kgcf.machine.durations import spoken
 from kgcf.training.survey import PassCost, Survey
 
 DEPTHS = tuple(range(2, 9))  # layers that are looked at
