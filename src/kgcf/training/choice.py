@@ -89,10 +89,7 @@ def least_seconds(survey: Survey, fixed: Fixed) -> float:
 
 def _filled(survey: Survey, cost: PassCost, usable: float, fixed: Fixed) -> Choice | None:
     """A depth and number of negatives with as many passes as fit; None if too few do."""
-    most = fixed.epochs * survey.sweep
-    most = most if fixed.budget is None else min(most, fixed.budget)
-    least = most if fixed.exact else _least_passes(survey, fixed)
-    passes = _most_passes(survey, cost, usable, fixed, least, most)
+    passes = _most_passes(survey, cost, usable, fixed)
     if passes is None:
         return None
     expected, triples = _expected(survey, cost, passes, fixed)
@@ -102,14 +99,19 @@ def _filled(survey: Survey, cost: PassCost, usable: float, fixed: Fixed) -> Choi
 
 
 def _least_passes(survey: Survey, fixed: Fixed) -> int:
+    most = _bound(survey, fixed)
+    return most if fixed.exact else min(most, LEAST_STEPS * survey.batch)
+
+
+def _bound(survey: Survey, fixed: Fixed) -> int:
+    """The most passes that epochs and budget allow."""
     most = fixed.epochs * survey.sweep
-    if fixed.exact and fixed.budget is not None:
-        return min(most, fixed.budget)
-    return min(most, fixed.budget or most, LEAST_STEPS * survey.batch)
+    return most if fixed.budget is None else min(most, fixed.budget)
 
 
-def _most_passes(survey: Survey, cost: PassCost, usable: float, fixed: Fixed, least: int, most: int) -> int | None:
+def _most_passes(survey: Survey, cost: PassCost, usable: float, fixed: Fixed) -> int | None:
     """The most whole steps between the least and the most passes that end in time, by bisection."""
+    least, most = _least_passes(survey, fixed), _bound(survey, fixed)
     if _expected(survey, cost, least, fixed)[0] > usable:
         return None
     if _expected(survey, cost, most, fixed)[0] <= usable:

@@ -4,7 +4,6 @@ import os
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kgcf.causal.cached_stages import CausalStages
 from kgcf.causal.counterfactual.matching import Pool, match_pairs
@@ -16,6 +15,7 @@ from kgcf.config import Settings
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.prediction.calibration.calibrate import LIMIT
+from kgcf.prediction.calibration.sampling import questions_of
 from kgcf.runs.survey.ground import STREAM, Ground
 from kgcf.training.batches import stream
 from kgcf.training.survey import Questions
@@ -92,15 +92,11 @@ def count_questions(data: Dataset) -> Questions:
     """How many questions validation, calibration and test ask; those of a larger test graph count for more."""
     valid, test = _distinct(data.valid), _distinct(data.test)
     larger = max(1.0, len(data.test.observed) / max(len(data.valid.observed), 1))
-    calibration = min(valid, 2 * LIMIT) + (LIMIT if valid else 0) + min(test, 2 * LIMIT) * larger
+    proposed = len(np.unique(data.valid.observed.triples[:, :2], axis=0))  # what completing the graph asks
+    calibration = min(valid, 2 * LIMIT) + min(proposed, LIMIT) + min(test, 2 * LIMIT) * larger
     return Questions(valid, len(data.valid), round(calibration if valid else 0), round(test * larger))
 
 
 def _distinct(task: Split) -> int:
     """(head, relation) of both sides; a question that several triples ask is ranked once."""
-    queries: NDArray[np.int64] = task.queries.astype(np.int64)
-    count = task.observed.relation_count
-    keys = np.concatenate(
-        [queries[:, 0] * 2 * count + queries[:, 1], queries[:, 2] * 2 * count + queries[:, 1] + count]
-    )
-    return len(np.unique(keys))
+    return len(questions_of(task.queries, task.observed.relation_count))
