@@ -141,7 +141,7 @@ def test_what_somebody_said_is_kept(surveyed: list[object], tmp_path: Path) -> N
     changes = [*SMALL, "encoder.layers=3", "training.budget=16"]
     run = fit(dataset(), tmp_path / "run", preset="nbfnet", config=file, changes=changes, time=2400)
     assert surveyed[-2] == options_for(3, 4, 40)
-    assert (surveyed[-1], run.settings.training.budget) == (200.0, 16)
+    assert (surveyed[-1], run.settings.training.budget) == (2400.0, 16)
     assert run.settings.training.validate_triples == 3
 
 
