@@ -92,7 +92,9 @@ def settle_in_time(
     chosen = with_choice(settled, choice)
     _report(survey, choice, seconds, say)
     settle_depth(chosen, reach, keep=layers is not None, say=quiet, warn=warn)
-    return InTime(chosen, treatment, {"seconds": seconds, "choice": vars(choice), "survey": survey.to_json()})
+    return InTime(
+        chosen, treatment, {"seconds": seconds, "spent": spent, "choice": vars(choice), "survey": survey.to_json()}
+    )
 
 
 def fixed_by(settings: Settings, given: Settings, data: Dataset) -> Fixed:

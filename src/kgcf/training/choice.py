@@ -69,8 +69,7 @@ def worth(reach: float, layers: int, negatives: int, passes: float) -> float:
 
 def choose(survey: Survey, seconds: float, fixed: Fixed, spent: float = 0.0) -> Choice:
     """The choice of most worth that ends in time, or a cheaper one that is as good; some seconds may be spent."""
-    usable = (seconds - spent) * (1 - RESERVE)
-    options = [option for cost in survey.passes if (option := _filled(survey, cost, usable, fixed)) is not None]
+    options = list_options(survey, seconds, fixed, spent)
     if not options:
         raise TimeError(_too_little(survey, seconds, fixed, spent))
     best = max(options, key=lambda option: option.worth)
@@ -78,6 +77,12 @@ def choose(survey: Survey, seconds: float, fixed: Fixed, spent: float = 0.0) -> 
     cheap = [option for option in good if option.seconds <= best.seconds * (1 - SAVING)]
     chosen = min(cheap, key=lambda option: option.seconds, default=best)
     return Choice(**{**vars(chosen), "reason": _reason(survey, chosen, best, options)})
+
+
+def list_options(survey: Survey, seconds: float, fixed: Fixed, spent: float = 0.0) -> list[Choice]:
+    """Every depth and number of negatives that was surveyed and ends in time, with as many passes as fit."""
+    usable = (seconds - spent) * (1 - RESERVE)
+    return [option for cost in survey.passes if (option := _filled(survey, cost, usable, fixed)) is not None]
 
 
 def least_seconds(survey: Survey, fixed: Fixed) -> float:
