@@ -167,7 +167,7 @@ def _settled(
         return InTime(settings)  # what the leader settles is read from its folder
     given = configured("default")  # the empty preset: what others than the preset say
     say, warn = execution.say, execution.listener.warn
-    limit = time_limit(time, data, given)
+    limit = time_limit(time, data, given, settings)
     if limit is None:
         keep = is_given(given, "encoder.layers")
         return InTime(settle(settings, data, keep_depth=keep, say=say, warn=warn))

@@ -84,14 +84,20 @@ class Stopping(Listener):
     ],
 )
 def test_who_gets_how_much_time(wanted: str | float | None, changes: tuple[str, ...], limit: float | None) -> None:
-    assert time_limit(wanted, dataset(), configure("default", changes=changes)) == limit
+    given = configure("default", changes=changes)
+    assert time_limit(wanted, dataset(), given, given) == limit
 
 
 def test_benchmarks_keep_their_files_unless_a_time_is_given() -> None:
     known = replace(dataset(), benchmark="umls")
     given = configure("default", "umls")
-    assert time_limit("auto", known, given) is None
-    assert time_limit("5m", known, given) == 300
+    assert time_limit("auto", known, given, given) is None
+    assert time_limit("5m", known, given, given) == 300
+
+
+def test_a_preset_with_a_budget_of_its_own_keeps_to_it_unless_a_time_is_given() -> None:
+    assert time_limit("auto", dataset(), configure("default"), configure("fast")) is None
+    assert time_limit("5m", dataset(), configure("default"), configure("fast")) == 300
 
 
 def test_the_choice_becomes_ordinary_settings(surveyed: list[object], tmp_path: Path) -> None:

@@ -44,15 +44,17 @@ class Situation:
     started: float = field(default_factory=time.monotonic)  # when the command began
 
 
-def time_limit(wanted: str | float | None, data: Dataset, given: Settings) -> float | None:
-    """Seconds, or None for no limit.
+def time_limit(wanted: str | float | None, data: Dataset, given: Settings, settings: Settings) -> float | None:
+    """Seconds, or None for no limit; `settings` are those `given` on top of a preset.
 
-    `auto` is 30 minutes, except for benchmarks with a file of settings and where somebody has said everything that
-    the rule would choose: depth, negatives and how long to train.
+    `auto` is 30 minutes, except for benchmarks with a file of settings, for a preset with a budget of its own, and
+    where somebody has said everything that the rule would choose: depth, negatives and how long to train.
     """
     if not (isinstance(wanted, str) and wanted.strip().lower() == AUTO):
         return read_duration(wanted)
     if data.benchmark is not None and benchmark_values(data.benchmark):
+        return None
+    if settings.training.budget is not None and not is_given(given, "training.budget"):
         return None
     said = all(is_given(given, name) for name in CHOSEN) and any(is_given(given, name) for name in LONG)
     return None if said else USUAL
