@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import HiddenTriples, Remove, hide_by_rule, hide_pairs
 from kgcf.data.negatives import draw_negatives, draw_reached
+from kgcf.propagation.layers.encoder import EncoderSettings
+from kgcf.training.objective import ObjectiveSettings
 from kgcf.training.passes import Asked, ask_both_ways, stream
 
-__all__ = ["Batch", "Rules", "choose_removal", "make_batch", "stream", "triples_batch"]
+__all__ = ["Batch", "Rules", "choose_removal", "make_batch", "rules_for", "stream", "triples_batch"]
 
 LINKED_SHARE = 0.01  # of validation pairs that train links: below it, `auto` hides pairs
 
@@ -47,6 +49,14 @@ class Batch:
         pieces = [self.hidden.of(row) for row in rows.tolist()]
         hidden = HiddenTriples(offsets, np.concatenate([np.zeros(0, np.int32), *pieces]))
         return Batch(_rows(self.asked, rows), self.heads[rows], self.relations[rows], self.candidates[rows], hidden)
+
+
+def rules_for(objective: ObjectiveSettings, remove: Remove, encoder: EncoderSettings) -> Rules:
+    """What the settings say. A head of the unreached learns from negatives drawn among all entities."""
+    if objective.negatives_from == "all":
+        return Rules(objective.negatives, remove)
+    everywhere = objective.negatives // 4 if encoder.context == "unreached" else 0
+    return Rules(objective.negatives, remove, encoder.layers, everywhere)
 
 
 def make_batch(graph: KnowledgeGraph, asked: Asked, rules: Rules, generator: np.random.Generator) -> Batch:

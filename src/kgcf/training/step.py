@@ -14,7 +14,7 @@ from kgcf.model.kgcf import KGCF, Evidence
 from kgcf.propagation.layers.sparse import budget_for
 from kgcf.propagation.plan.planner import Planner
 from kgcf.propagation.workers import Workers
-from kgcf.training.batches import Batch, Rules
+from kgcf.training.batches import Batch, Rules, rules_for
 from kgcf.training.objective import ObjectiveSettings, query_losses
 from kgcf.training.substitutes import Substitutes, differentiate_discrepancy, pick_pairs
 
@@ -73,12 +73,8 @@ class StepContext:
 
     @property
     def rules(self) -> Rules:
-        """How passes are asked. The head of the unreached learns from negatives drawn among all entities."""
-        objective = self.objective
-        if objective.negatives_from == "all":
-            return Rules(objective.negatives, self.remove)
-        everywhere = objective.negatives // 4 if self.model.decoder.unreached is not None else 0
-        return Rules(objective.negatives, self.remove, self.model.encoder.settings.layers, everywhere)
+        """How passes are asked."""
+        return rules_for(self.objective, self.remove, self.model.encoder.settings)
 
 
 Job = Callable[[StepContext, Planner, Batch], Sums]
