@@ -25,6 +25,13 @@ DATA = dataset()
 Weights = dict[str, torch.Tensor]
 
 
+@pytest.fixture(autouse=True)
+def gradients() -> Iterator[None]:
+    """An interrupt in the very last line of a training may leave torch's gradients off: not for other tests."""
+    yield
+    torch.set_grad_enabled(True)
+
+
 def trainer(path: Path, listener: Listener | None = None) -> Trainer:
     net = model(3).float()
 

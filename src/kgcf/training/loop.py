@@ -88,6 +88,7 @@ class Trainer:
         state: then the last checkpoint stays.
         """
         computer = GradientComputer(self.context, worker_threads(self._model.device, self.settings.threads))
+        gradients = torch.is_grad_enabled()
         try:
             # Threads are for parts of a batch; torch's own would only wait for each other. Gradients are switched on
             # again because an interrupt of an earlier run may have left them off, in a notebook for instance.
@@ -98,6 +99,8 @@ class Trainer:
             if self._whole:
                 self._save()
             raise
+        finally:  # an interrupt may have come between torch's switching gradients off and on again
+            torch.set_grad_enabled(gradients)
         put_weights(self._model, self._best)
         return self._progress
 
