@@ -11,10 +11,10 @@ from kgcf.machine.devices import worker_threads
 from kgcf.pipeline import step_context
 from kgcf.runs.folder import RunFolder
 from kgcf.runs.model_file import new_model
+from kgcf.runs.passes import passes_of
 from kgcf.runs.settling import settle
 from kgcf.runs.stages import substitutes_stage, treatment_stage
 from kgcf.training.loop import Trainer
-from kgcf.training.passes import Passes
 from kgcf.training.step import GradientComputer
 
 Step = Callable[[int], None]
@@ -29,6 +29,6 @@ def trainer_step(data: Dataset, preset: str, changes: tuple[str, ...], scratch: 
     context = step_context(new_model(settings, len(data.relations)), data, settings, treatment, substitutes)
     trainer = Trainer(context, training, None)
     computer = GradientComputer(context, worker_threads(context.model.device, training.threads))
-    epoch = Passes(data.graph, settings.objective.answers).epoch(training.seed, 0)
+    epoch = passes_of(data.graph, settings).epoch(training.seed, 0)
     numbers = np.arange(training.batch_size)
     return lambda index: trainer._step(computer, [epoch.take(index * training.batch_size + numbers)])

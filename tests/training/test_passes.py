@@ -60,6 +60,19 @@ def test_an_epoch_asks_every_triple_from_both_ends_in_as_few_passes_as_possible(
         assert {*meetings[0]} != {*meetings[1]}, "other answers meet in another epoch"
 
 
+@pytest.mark.parametrize("share", [0.25, 0.5])
+def test_a_pass_hides_no_more_than_its_share_of_the_answers(share: float) -> None:
+    graph = dense(0)
+    passes = Passes(graph, 8, share)
+    asked = passes.epoch(0, 0).take(np.arange(len(passes)))
+    for row, turned in enumerate(asked.turned.tolist()):
+        h, r, t = graph.triples[asked.triples[row, 0]].tolist()
+        known = len(graph.tails(t, r + 2) if turned else graph.tails(h, r))
+        assert asked.counts[row] <= max(1, known * share)
+    assert asked.counts.max() > 1
+    assert asked.counts.sum() == 2 * len(graph)
+
+
 def test_single_answers_are_asked_from_one_end() -> None:
     graph = dense(1)
     asked = Passes(graph, 1).epoch(0, 0).take(np.arange(10))

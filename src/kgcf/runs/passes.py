@@ -7,6 +7,11 @@ from kgcf.data.graph import KnowledgeGraph
 from kgcf.training.passes import Passes
 
 
+def passes_of(graph: KnowledgeGraph, settings: Settings) -> Passes:
+    """The passes that the settings ask for."""
+    return Passes(graph, settings.objective.answers, settings.objective.answers_share)
+
+
 def passes_per_epoch(graph: KnowledgeGraph, settings: Settings) -> int:
     """Passes of one epoch as the loop counts them: over all train triples, or `batches_per_epoch` steps.
 
@@ -14,4 +19,4 @@ def passes_per_epoch(graph: KnowledgeGraph, settings: Settings) -> int:
     """
     training = settings.training
     step = training.batch_size * training.accumulate
-    return step * (training.batches_per_epoch or math.ceil(len(Passes(graph, settings.objective.answers)) / step))
+    return step * (training.batches_per_epoch or math.ceil(len(passes_of(graph, settings)) / step))

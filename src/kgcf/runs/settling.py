@@ -8,10 +8,10 @@ from kgcf.config import Settings
 from kgcf.data.dataset import Dataset
 from kgcf.errors import DataError
 from kgcf.propagation.plan.planner import Budget, Planner
+from kgcf.runs.passes import passes_of
 from kgcf.runs.survey.steps import useful_threads
 from kgcf.training.batches import choose_removal, make_batch, rules_for, stream
 from kgcf.training.depth import choose_depth
-from kgcf.training.passes import Passes
 from kgcf.training.reach import DEEPEST, Reach, measure_reach
 
 HARDLY_ANY = 0.1  # share of answers within reach below which there is little to learn
@@ -79,7 +79,7 @@ def _useful_threads(settings: Settings, data: Dataset) -> int:
     """What the first batch is worth."""
     training = settings.training
     assert training.remove != "auto"
-    passes = Passes(data.graph, settings.objective.answers)
+    passes = passes_of(data.graph, settings)
     asked = passes.epoch(training.seed, 0).take(np.arange(min(training.batch_size, len(passes))))
     rules = rules_for(settings.objective, training.remove, settings.encoder)
     batch = make_batch(data.graph, asked, rules, stream(training.seed, 0))

@@ -60,7 +60,8 @@ class Trainer:
 
     def __post_init__(self) -> None:
         self._model = self.context.model
-        self._passes = Passes(self.context.graph, self.context.objective.answers)
+        objective = self.context.objective
+        self._passes = Passes(self.context.graph, objective.answers, objective.answers_share)
         self._optimiser = torch.optim.Adam(self._model.parameters(), lr=self.settings.learning_rate)
         self._progress = Progress(processes=self.world.size)
         self._best: dict[str, Tensor] = copy_weights(self._model)

@@ -37,14 +37,19 @@ def ask_both_ways(triples: NDArray[np.int64]) -> Asked:
 
 
 class Passes:
-    """The passes over a graph's triples with at most `answers` answers each; their order is drawn for every epoch."""
+    """The passes over a graph's triples with at most `answers` answers each; their order is drawn for every epoch.
 
-    def __init__(self, graph: KnowledgeGraph, answers: int) -> None:
+    A pass takes at most the `share` of the answers that its question has, and at least one: the others stay visible,
+    as they are when the question is asked in earnest.
+    """
+
+    def __init__(self, graph: KnowledgeGraph, answers: int, share: float = 1.0) -> None:
         self._graph = graph
         self._answers = answers
         if answers > 1:
             self._groups = _group_edges(graph)  # [2E]
-            self._begin, self._end = _divide(np.bincount(self._groups), answers)
+            sizes = np.bincount(self._groups)
+            self._begin, self._end = _divide(sizes, np.clip(np.floor(sizes * share), 1, answers).astype(np.int64))
 
     def __len__(self) -> int:
         """Passes of an epoch."""
@@ -98,7 +103,7 @@ def _group_edges(graph: KnowledgeGraph) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(min(graph.edge_count, 1), np.int64), np.cumsum(changes)]).astype(np.int64)
 
 
-def _divide(sizes: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _divide(sizes: NDArray[np.int64], most: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where the parts of consecutive groups begin and end, as few parts of at most `most` as possible, about equal."""
     parts = -(-sizes // most)
     groups = np.repeat(np.arange(len(sizes)), parts)

@@ -12,10 +12,11 @@ from kgcf.propagation.layers.sparse import budget_for
 from kgcf.propagation.plan.planner import Budget, Planner
 from kgcf.propagation.workers import Workers
 from kgcf.runs.model_file import new_model
+from kgcf.runs.passes import passes_of
 from kgcf.runs.survey.ground import QUICK, STREAM, Allowance, Ground, mean_work
 from kgcf.training.batches import Batch, make_batch, rules_for, stream
 from kgcf.training.cost_model import CostModel, Work, fit_costs, prior_model
-from kgcf.training.passes import Asked, Passes
+from kgcf.training.passes import Asked
 from kgcf.training.step import GradientComputer
 from kgcf.training.substitutes import Substitutes
 from kgcf.training.survey import PassCost
@@ -122,7 +123,7 @@ def _threads(ground: Ground, work: Work) -> int:
 def _steps(ground: Ground, count: int, size: int | None = None) -> Iterator[Asked]:
     """What the first steps ask, from the beginning again where the graph is small."""
     training = ground.settings.training
-    passes, size = Passes(ground.data.graph, ground.settings.objective.answers), size or training.batch_size
+    passes, size = passes_of(ground.data.graph, ground.settings), size or training.batch_size
     epoch = passes.epoch(training.seed, 0)
     for step in range(count):
         yield epoch.take(np.arange(step * size, (step + 1) * size) % len(passes))
