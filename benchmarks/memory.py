@@ -34,7 +34,8 @@ from kgcf.model.kgcf import KGCF
 from kgcf.prediction.answers import Question, predict
 from kgcf.prediction.completion import complete, estimate_seconds, plan_completion
 from kgcf.prediction.observed_graph import ObservedGraph
-from kgcf.training.batches import epoch_order, make_batch, stream
+from kgcf.training.batches import stream, triples_batch
+from kgcf.training.passes import epoch_order
 from kgcf.training.step import GradientComputer, StepContext
 from kgcf.training.substitutes import Substitutes
 from machine import describe_protocol, peak_memory, reset_peak_memory
@@ -130,7 +131,7 @@ def train(world: World) -> None:
     order = epoch_order(len(graph), 0, 0)
     for index in range(3):
         triples = order[32 * index : 32 * (index + 1)]
-        computer.compute(make_batch(graph, triples, objective.negatives, "triple", stream(0, 0, index, 0)))
+        computer.compute(triples_batch(graph, triples, objective.negatives, "triple", stream(0, 0, index, 0)))
 
 
 TASKS: dict[str, Callable[[World], None]] = {

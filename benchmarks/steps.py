@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from kgcf.config import configure
 from kgcf.data.dataset import Dataset
 from kgcf.machine.devices import worker_threads
@@ -11,8 +13,8 @@ from kgcf.runs.folder import RunFolder
 from kgcf.runs.model_file import new_model
 from kgcf.runs.settling import settle
 from kgcf.runs.stages import substitutes_stage, treatment_stage
-from kgcf.training.batches import epoch_order
 from kgcf.training.loop import Trainer
+from kgcf.training.passes import Passes
 from kgcf.training.step import GradientComputer
 
 Step = Callable[[int], None]
@@ -27,5 +29,6 @@ def trainer_step(data: Dataset, preset: str, changes: tuple[str, ...], scratch: 
     context = step_context(new_model(settings, len(data.relations)), data, settings, treatment, substitutes)
     trainer = Trainer(context, training, None)
     computer = GradientComputer(context, worker_threads(context.model.device, training.threads))
-    order, size = epoch_order(len(data.graph), training.seed, 0), training.batch_size
-    return lambda index: trainer._step(computer, [order[index * size : (index + 1) * size]])
+    epoch = Passes(data.graph, settings.objective.answers).epoch(training.seed, 0)
+    numbers = np.arange(training.batch_size)
+    return lambda index: trainer._step(computer, [epoch.take(index * training.batch_size + numbers)])

@@ -23,8 +23,9 @@ from kgcf.data.source import read
 from kgcf.propagation.plan.planner import Planner
 from kgcf.runs.model_file import new_model
 from kgcf.runs.settling import settle
-from kgcf.training.batches import Batch, epoch_order, make_batch, stream
+from kgcf.training.batches import Batch, stream, triples_batch
 from kgcf.training.objective import query_losses
+from kgcf.training.passes import epoch_order
 from machine import describe_protocol
 from steps import Step, trainer_step
 
@@ -54,7 +55,7 @@ class EngineStep:
         remove, size = self._settings.training.remove, self._settings.training.batch_size
         assert remove != "auto"
         triples = self._order[index * size : (index + 1) * size]
-        self._batch = make_batch(self._data.graph, triples, self._negatives, remove, stream(0, 0, index, 0))
+        self._batch = triples_batch(self._data.graph, triples, self._negatives, remove, stream(0, 0, index, 0))
 
     def __call__(self, index: int) -> None:
         """One step on the batch that was prepared."""
@@ -62,7 +63,7 @@ class EngineStep:
         assert batch is not None
         plan = self._planner.plan(batch.heads, batch.relations, batch.candidates, batch.hidden)
         logits = self._model.decode(self._model.encode(plan), None)
-        loss = query_losses(logits, torch.ones(len(batch)), self._settings.objective.temperature).mean()
+        loss = query_losses(logits, torch.ones(len(batch), 1), self._settings.objective.temperature).mean()
         parameters = list(self._model.parameters())
         for parameter, gradient in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
             parameter.grad = gradient

@@ -17,7 +17,7 @@ from kgcf.propagation.layers import sparse
 from kgcf.propagation.layers.encoder import EncoderSettings
 from kgcf.propagation.layers.torch_operations import TORCH_ROWS
 from kgcf.propagation.plan.planner import Planner
-from kgcf.training.batches import make_batch, stream
+from kgcf.training.batches import stream, triples_batch
 from kgcf.training.loop import Trainer
 from kgcf.training.settings import TrainingSettings
 from kgcf.training.step import GradientComputer, StepContext, Sums
@@ -103,7 +103,7 @@ def test_an_unknown_device_stops_before_anything_is_written(tmp_path: Path) -> N
 def test_losses_and_gradients(torch_path: pytest.MonkeyPatch, choices: dict[str, object], skip_unreached: bool) -> None:
     """Factual, counterfactual and discrepancy, with treatment, in single precision."""
     context = new_context(new_model(**choices), skip_unreached)  # type: ignore[arg-type]
-    batch = make_batch(GRAPH, np.arange(5, 25), 5, "triple", stream(0, 0, 0))
+    batch = triples_batch(GRAPH, np.arange(5, 25), 5, "triple", stream(0, 0, 0))
     expected = GradientComputer(context, 1).compute(batch)
     use(torch_path)
     found = GradientComputer(context, 1).compute(batch)

@@ -27,7 +27,7 @@ from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.propagation.layers.sparse import budget_for
 from kgcf.propagation.plan.planner import Budget, Plan, Planner
 from kgcf.runs.run import Run
-from kgcf.training.batches import Batch, make_batch, stream
+from kgcf.training.batches import Batch, stream, triples_batch
 from kgcf.training.objective import Discrepancy
 from kgcf.training.step import GradientComputer
 from kgcf.training.substitutes import Substitutes, differentiate_discrepancy, pick_pairs
@@ -142,7 +142,7 @@ def pairs_of(graph: KnowledgeGraph) -> Batch:
     generator = np.random.default_rng(5)
     heads, tails = generator.integers(0, graph.entity_count, (2, len(graph)))
     matched = np.ones(len(graph), dtype=bool)
-    batch = make_batch(graph, np.arange(30), 3, "triple", stream(0, 0))
+    batch = triples_batch(graph, np.arange(30), 3, "triple", stream(0, 0))
     pairs = pick_pairs(batch, Substitutes(graph, heads, tails, matched, matched, matched), "all", "triple")
     assert pairs is not None
     return pairs
@@ -173,7 +173,7 @@ def test_a_step_gives_the_discrepancy_its_bound(planned: Planned) -> None:
         graph, graph.triples[::-1, 0].astype(np.int64), graph.triples[:, 2].astype(np.int64), matched, matched, matched
     )
     context = replace(step_context(model(3), graph, None, found, beta=0.5, disc_pairs="all"), memory=BYTES)
-    batch = make_batch(graph, np.arange(12), 5, "triple", stream(0, 0))
+    batch = triples_batch(graph, np.arange(12), 5, "triple", stream(0, 0))
     _, apart = GradientComputer(context, 1).compute(batch)
     assert apart.terms["discrepancy"] > 0
     assert planned.totals == {BYTES}
@@ -203,7 +203,7 @@ def test_no_table_of_entities_by_relations_is_built(context: str) -> None:
     scorer = GraphScorer(net, graph, None, threads=1)
     heads, asked = generator.integers(0, entities, 6), generator.integers(0, 2 * relations, 6)
     table = entities * 2 * relations
-    batch = make_batch(graph, np.arange(64), 40, "triple", stream(0, 0))
+    batch = triples_batch(graph, np.arange(64), 40, "triple", stream(0, 0))
     computer = GradientComputer(step_context(net, graph), 1)
     scorer.score_tails(heads, asked)
     tracemalloc.start()

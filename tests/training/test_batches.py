@@ -5,7 +5,8 @@ import pytest
 
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import hide_pairs
-from kgcf.training.batches import choose_removal, epoch_order, make_batch, stream
+from kgcf.training.batches import choose_removal, stream, triples_batch
+from kgcf.training.passes import epoch_order
 from tests.oracles import random_graph
 
 
@@ -13,11 +14,11 @@ from tests.oracles import random_graph
 def test_questions_answers_and_hidden_sets(remove: str) -> None:
     graph = random_graph(np.random.default_rng(0))
     triples = np.arange(9)
-    batch = make_batch(graph, triples, 4, "pair" if remove == "pair" else "triple", stream(0, 0, 0))
-    assert batch.turned.tolist() == [False] * 5 + [True] * 4
-    for b, e in enumerate(batch.triples.tolist()):
+    batch = triples_batch(graph, triples, 4, "pair" if remove == "pair" else "triple", stream(0, 0, 0))
+    assert batch.asked.turned.tolist() == [False] * 5 + [True] * 4
+    for b, e in enumerate(batch.asked.triples[:, 0].tolist()):
         h, r, t = graph.triples[e].tolist()
-        asked = (h, r, t) if not batch.turned[b] else (t, r + 3, h)
+        asked = (h, r, t) if not batch.asked.turned[b] else (t, r + 3, h)
         assert (batch.heads[b], batch.relations[b], batch.candidates[b, 0]) == asked
         known = set(graph.tails(asked[0], asked[1]).tolist())
         assert not known & set(batch.candidates[b, 1:].tolist())
@@ -31,9 +32,11 @@ def test_questions_answers_and_hidden_sets(remove: str) -> None:
 
 def test_parts_join_to_the_whole() -> None:
     graph = random_graph(np.random.default_rng(1))
-    batch = make_batch(graph, np.arange(10), 3, "pair", stream(1, 2, 3))
+    batch = triples_batch(graph, np.arange(10), 3, "pair", stream(1, 2, 3))
     parts = [batch.part(i, 3) for i in range(3)]
-    assert sorted(np.concatenate([p.triples for p in parts]).tolist()) == sorted(batch.triples.tolist())
+    assert sorted(np.concatenate([p.asked.triples[:, 0] for p in parts]).tolist()) == sorted(
+        batch.asked.triples[:, 0].tolist()
+    )
     for i, part in enumerate(parts):
         for j in range(len(part)):
             assert part.hidden.of(j).tolist() == batch.hidden.of(i + 3 * j).tolist()

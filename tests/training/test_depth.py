@@ -19,7 +19,7 @@ from kgcf.pipeline import Execution, fit
 from kgcf.propagation.layers.encoder import EncoderSettings
 from kgcf.propagation.plan.planner import Planner
 from kgcf.training import reach
-from kgcf.training.batches import Batch, make_batch
+from kgcf.training.batches import Batch, triples_batch
 from kgcf.training.depth import choose_depth
 from kgcf.training.loop import EARLY_STEPS, Listener, Trainer, TrainingError
 from kgcf.training.reach import DEEPEST, measure_reach
@@ -87,10 +87,10 @@ def test_the_reach_is_what_the_layers_reach(remove: reach.Removal, monkeypatch: 
     graph, made = random_graph(1, entity_count=40, triple_count=60), []
 
     def keep(*arguments: object) -> Batch:
-        made.append(make_batch(*arguments))  # type: ignore[arg-type]
+        made.append(triples_batch(*arguments))  # type: ignore[arg-type]
         return made[-1]
 
-    monkeypatch.setattr(reach, "make_batch", keep)
+    monkeypatch.setattr(reach, "triples_batch", keep)
     found = measure_reach(graph, graph.triples[:0], 4, remove, 0)
     assert found.valid is None
     net, (batch,) = model(graph.relation_count), made  # two layers

@@ -13,7 +13,7 @@ from kgcf.data.dataset import Dataset
 from kgcf.errors import SettingsError
 from kgcf.propagation.plan.planner import Planner
 from kgcf.training import step
-from kgcf.training.batches import Batch, make_batch, stream
+from kgcf.training.batches import Batch, stream, triples_batch
 from kgcf.training.distributed import World
 from kgcf.training.loop import Trainer
 from kgcf.training.settings import TrainingSettings
@@ -31,7 +31,7 @@ def joint(data: Dataset, rank: int, size: int, threads: int = 1) -> tuple[Sums, 
     treatment = assign_treatment(graph, TreatmentSettings())
     net = model(3, treatment=True, context="unreached")
     context = step_context(net, graph, treatment, found, skip_unreached=True, alpha=0.3, beta=0.2)
-    batch = make_batch(graph, np.arange(20, 41), 5, "triple", stream(0, 0, 0))
+    batch = triples_batch(graph, np.arange(20, 41), 5, "triple", stream(0, 0, 0))
     return GradientComputer(context, threads).compute(batch, rank, size, discrepancy=rank == 1 % size)
 
 
@@ -74,20 +74,20 @@ def test_every_query_is_asked_once_whatever_the_threads(
     seen: list[int] = []
 
     def note(context: StepContext, planner: Planner, batch: Batch) -> Sums:
-        seen.extend(batch.triples.tolist())
+        seen.extend(batch.asked.triples[:, 0].tolist())
         return Sums([], {}, len(batch))
 
     monkeypatch.setattr(step, "_part", note)
     data = dataset()
-    batch = make_batch(data.graph, np.arange(20, 41), 5, "triple", stream(0, 0, 0))
+    batch = triples_batch(data.graph, np.arange(20, 41), 5, "triple", stream(0, 0, 0))
     context = step_context(model(3), data.graph)
     shares = []
     for rank, own in enumerate(threads):
         before = len(seen)
         GradientComputer(context, own).compute(batch, rank, len(threads))
         shares.append(sorted(seen[before:]))
-    assert sorted(seen) == sorted(batch.triples.tolist())
-    assert shares == [sorted(batch.triples[rank :: len(threads)].tolist()) for rank in range(len(threads))]
+    assert sorted(seen) == sorted(batch.asked.triples[:, 0].tolist())
+    assert shares == [sorted(batch.asked.triples[:, 0][rank :: len(threads)].tolist()) for rank in range(len(threads))]
 
 
 def test_another_number_of_processes_is_refused_until_the_run_is_finished(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ def bce(logit: float, target: float) -> float:
 @pytest.mark.parametrize("temperature", [0.0, 0.5, 1.0])
 def test_query_losses_by_hand(temperature: float) -> None:
     logits = torch.tensor([[1.0, -0.5, 2.0, 0.3], [0.2, 0.1, -3.0, 1.5]], dtype=torch.double)
-    found = query_losses(logits, torch.tensor([1.0, 0.0]), temperature)
-    for row, target, value in zip(logits.tolist(), (1.0, 0.0), found.tolist(), strict=True):
+    found = query_losses(logits, torch.tensor([[1.0], [0.0]]), temperature)
+    for row, target, value in zip(logits.tolist(), (1.0, 0.0), found[:, 0].tolist(), strict=True):
         negatives = row[1:]
         weights = [math.exp(x / temperature) if temperature else 1.0 for x in negatives]
         total = sum(weights)
@@ -29,9 +29,9 @@ def test_query_losses_by_hand(temperature: float) -> None:
 def test_negatives_that_do_not_count_are_as_if_absent(temperature: float) -> None:
     logits = torch.tensor([[1.0, -0.5, 2.0, 0.3], [0.2, 0.1, -3.0, 1.5]], dtype=torch.double, requires_grad=True)
     counted = torch.tensor([[True, False, True], [False, False, False]])
-    found = query_losses(logits, torch.ones(2), temperature, counted)
+    found = query_losses(logits, torch.ones(2, 1), temperature, counted)
     assert float(found[0].detach()) == pytest.approx(
-        float(query_losses(logits[:1, [0, 1, 3]], torch.ones(1), temperature).detach())
+        float(query_losses(logits[:1, [0, 1, 3]], torch.ones(1, 1), temperature).detach())
     )
     assert float(found[1].detach()) == pytest.approx(bce(0.2, 1.0))
     (gradient,) = torch.autograd.grad(found.sum(), [logits])
@@ -39,9 +39,18 @@ def test_negatives_that_do_not_count_are_as_if_absent(temperature: float) -> Non
     assert not gradient[1, 1:].any()
 
 
+def test_answers_of_one_pass_share_its_negatives() -> None:
+    logits = torch.tensor([[1.0, -0.2, 2.0, 0.3], [0.2, 0.1, -3.0, 1.5]], dtype=torch.double)
+    targets = torch.tensor([[1.0, 0.0], [1.0, 1.0]])
+    found = query_losses(logits, targets, 0.5)
+    for answer in range(2):
+        single = query_losses(logits[:, [answer, 2, 3]], targets[:, answer : answer + 1], 0.5)
+        assert torch.allclose(found[:, answer], single[:, 0])
+
+
 def test_weights_are_not_differentiated() -> None:
     logits = torch.tensor([[0.0, 1.0, 2.0]], dtype=torch.double, requires_grad=True)
-    (gradient,) = torch.autograd.grad(query_losses(logits, torch.ones(1), 1.0).sum(), [logits])
+    (gradient,) = torch.autograd.grad(query_losses(logits, torch.ones(1, 1), 1.0).sum(), [logits])
     weights = torch.softmax(logits.detach()[:, 1:], dim=1)
     assert torch.allclose(gradient[:, 1:], weights * torch.sigmoid(logits.detach()[:, 1:]))
 

@@ -18,7 +18,7 @@ from kgcf.data.vocabulary import Vocabulary
 from kgcf.model.kgcf import KGCF, Evidence
 from kgcf.runs.folder import RunFolder
 from kgcf.runs.stages import substitutes_stage, treatment_stage
-from kgcf.training.batches import Batch, make_batch, stream
+from kgcf.training.batches import Batch, stream, triples_batch
 from kgcf.training.step import GradientComputer
 from kgcf.training.substitutes import Substitutes
 from tests.training.tiny import model, step_context
@@ -79,7 +79,7 @@ def hear(
     for seed in range(4):
         order = np.random.default_rng(seed).permutation(len(data.graph))
         net.heard = []
-        batch = make_batch(data.graph, order, 6, remove, stream(seed, 0, 0))
+        batch = triples_batch(data.graph, order, 6, remove, stream(seed, 0, 0))
         computer.compute(batch)
         factual, counterfactual = net.heard
         yield batch, factual, counterfactual
@@ -99,7 +99,7 @@ def test_the_counterfactual_treatment_is_that_of_the_substitute(remove: Remove, 
             of_substitutes.append(bool(assign_treatment(seen, TreatmentSettings()).treated_triples([[a, r, b]])[0]))
         assert found.matched.any()
         for batch, factual, counterfactual in hear(data, treatment, found, remove):
-            for row, triple in enumerate(batch.triples.tolist()):
+            for row, triple in enumerate(batch.asked.triples[:, 0].tolist()):
                 turned = bool(factual[row, 0] != counterfactual[row, 0])
                 assert ((factual[row] != counterfactual[row]) == turned).all()
                 if found.matched[triple]:
@@ -134,7 +134,7 @@ def test_what_is_not_turned_counts_as_it_is() -> None:
     nowhere = np.zeros(count, np.int64)
     found = Substitutes(graph, nowhere, nowhere, np.ones(count, np.bool_), treated, np.zeros(count, np.bool_))
     treatment, net = assign_treatment(graph, TreatmentSettings()), model(2, treatment=True)
-    batch = make_batch(graph, np.arange(count), 6, "triple", stream(0, 0, 0))
+    batch = triples_batch(graph, np.arange(count), 6, "triple", stream(0, 0, 0))
     sums, _ = GradientComputer(step_context(net, graph, treatment, found, alpha=0.5), 1).compute(batch)
     assert sums.terms["counterfactual"] == sums.terms["factual"]
 

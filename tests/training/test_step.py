@@ -11,9 +11,10 @@ from kgcf.model.dense_scores import score_densely
 from kgcf.model.kgcf import KGCF
 from kgcf.propagation.dense.propagation import DenseEdges, propagate_densely
 from kgcf.propagation.plan.planner import Planner
-from kgcf.training.batches import Batch, make_batch, stream
+from kgcf.training.batches import Batch, stream, triples_batch
 from kgcf.training.loop import Trainer
 from kgcf.training.objective import query_losses
+from kgcf.training.passes import ask_both_ways
 from kgcf.training.settings import TrainingSettings
 from kgcf.training.step import GradientComputer, Sums
 from kgcf.training.substitutes import Substitutes, pick_pairs
@@ -23,7 +24,7 @@ CONTEXTS = ("none", "unreached", "decoder", "layers")
 
 
 def make(graph: KnowledgeGraph, size: int = 12, remove: Remove = "triple") -> Batch:
-    return make_batch(graph, np.arange(5, 5 + size), 5, remove, stream(3, 0, 0))
+    return triples_batch(graph, np.arange(5, 5 + size), 5, remove, stream(3, 0, 0))
 
 
 def dense_logits(net: KGCF, graph: KnowledgeGraph, batch: Batch) -> torch.Tensor:
@@ -38,7 +39,7 @@ def test_without_treatment_it_is_nbfnet(context: str) -> None:
     graph = family(np.random.default_rng(0))
     net, batch = model(3, context=context), make(graph)
     sums, _ = GradientComputer(step_context(net, graph), 1).compute(batch)
-    loss = query_losses(dense_logits(net, graph, batch), torch.ones(len(batch)), 1.0).sum()
+    loss = query_losses(dense_logits(net, graph, batch), torch.ones(len(batch), 1), 1.0).sum()
     expected = torch.autograd.grad(loss, list(net.parameters()), allow_unused=True)
     assert sums.terms["factual"] == pytest.approx(float(loss.detach()), rel=1e-10)
     for (name, parameter), found, wanted in zip(net.named_parameters(), sums.gradients, expected, strict=True):
@@ -75,9 +76,9 @@ def test_reached_and_unreached_learn_apart(skip: bool) -> None:
     for logits, seen in zip(dense_logits(net, graph, batch), reached, strict=True):
         chosen = torch.cat([logits[:1], logits[1:][seen[1:]]]).unsqueeze(0)
         if seen[0] or not skip:
-            losses.append(query_losses(chosen, torch.ones(1), 1.0)[0])
+            losses.append(query_losses(chosen, torch.ones(1, 1), 1.0)[0, 0])
     factual = torch.stack(losses).sum()
-    context = query_losses(dense_background(net, graph, batch), torch.ones(len(batch)), 1.0).sum()
+    context = query_losses(dense_background(net, graph, batch), torch.ones(len(batch), 1), 1.0).sum()
     assert sums.terms["factual"] == pytest.approx(float(factual.detach()), rel=1e-10)
     assert sums.terms["context"] == pytest.approx(float(context.detach()), rel=1e-10)
     expected = torch.autograd.grad(factual + context, list(net.parameters()), allow_unused=True)
@@ -95,24 +96,24 @@ def test_every_term_is_a_mean_over_the_queries_that_it_runs_over(threads: int) -
     context = step_context(net, graph, treatment, found, skip_unreached=True, alpha=0.5)
     settings = TrainingSettings(batch_size=90, seed=3, learning_rate=1e-12)
     trainer = Trainer(context, settings, None)
-    trainer._step(GradientComputer(context, threads), [np.arange(5, 95)])
-    batch = make_batch(graph, np.arange(5, 95), 5, "triple", stream(3, 0, 0, 0))
+    trainer._step(GradientComputer(context, threads), [ask_both_ways(np.arange(5, 95))])
+    batch = triples_batch(graph, np.arange(5, 95), 5, "triple", stream(3, 0, 0, 0))
     plan = Planner(graph, 2).plan(batch.heads, batch.relations, batch.candidates, batch.hidden)
     evidence = net.encode(plan)
     treated = treatment.treated(batch.heads, batch.relations, batch.candidates, batch.hidden)
-    flips = found.matched[batch.triples][:, None]
+    flips = found.matched[batch.asked.triples[:, 0]][:, None]
     terms: dict[str, list[torch.Tensor]] = {"factual": [], "counterfactual": [], "context": []}
     arms = (
         ("factual", treated, np.ones(len(batch))),
-        ("counterfactual", treated ^ flips, found.outcomes[batch.triples]),
+        ("counterfactual", treated ^ flips, found.outcomes[batch.asked.triples[:, 0]]),
     )
     for name, flags, targets in arms:
         logits = net.decode(evidence, torch.from_numpy(flags))
         for b in np.flatnonzero(evidence.reached[:, 0].numpy()).tolist():
             seen = torch.cat([logits[b, :1], logits[b, 1:][evidence.reached[b, 1:]]]).unsqueeze(0)
-            terms[name].append(query_losses(seen, torch.from_numpy(targets[b : b + 1]), 1.0)[0])
+            terms[name].append(query_losses(seen, torch.from_numpy(targets[b : b + 1, None]), 1.0)[0, 0])
     background = net.decode_unreached(evidence, torch.from_numpy(treated))
-    terms["context"] = list(query_losses(background, torch.ones(len(batch)), 1.0))
+    terms["context"] = list(query_losses(background, torch.ones(len(batch), 1), 1.0)[:, 0])
     means = {name: torch.stack(values).mean() for name, values in terms.items()}
     assert len(terms["factual"]) == len(terms["counterfactual"]) < len(terms["context"]) == len(batch)
     loss = means["factual"] + 0.5 * means["counterfactual"] + means["context"]
@@ -133,7 +134,7 @@ def test_the_head_of_the_unreached_learns_where_no_answer_is_reached() -> None:
         settled = step_context(net, graph, skip_unreached=True)
         before = [parameter.detach().clone() for parameter in net.parameters()]
         trainer = Trainer(settled, TrainingSettings(batch_size=3), None)
-        trainer._step(GradientComputer(settled, 1), [np.arange(3)])
+        trainer._step(GradientComputer(settled, 1), [ask_both_ways(np.arange(3))])
         same = [torch.equal(one, two) for one, two in zip(before, net.parameters(), strict=True)]
         head = {id(p) for p in net.decoder.unreached.parameters()} if net.decoder.unreached is not None else set()
         paths = [equal for equal, p in zip(same, net.parameters(), strict=True) if id(p) not in head]
@@ -196,10 +197,10 @@ def test_the_counterfactual_loss_flips_the_treatment_of_matched_queries(target: 
     found, treatment = substitutes(graph), assign_treatment(graph, TreatmentSettings())
     evidence = net.encode(Planner(graph, 2).plan(batch.heads, batch.relations, batch.candidates, batch.hidden))
     treated = treatment.treated(batch.heads, batch.relations, batch.candidates, batch.hidden)
-    flipped = np.where(found.matched[batch.triples][:, None], ~treated, treated)
-    targets = found.outcomes[batch.triples] if target == "outcome" else np.ones(len(batch))
-    factual = query_losses(net.decode(evidence, torch.from_numpy(treated)), torch.ones(len(batch)), 1.0).sum()
-    other = query_losses(net.decode(evidence, torch.from_numpy(flipped)), torch.from_numpy(targets), 1.0).sum()
+    flipped = np.where(found.matched[batch.asked.triples[:, 0]][:, None], ~treated, treated)
+    targets = found.outcomes[batch.asked.triples[:, 0]] if target == "outcome" else np.ones(len(batch))
+    factual = query_losses(net.decode(evidence, torch.from_numpy(treated)), torch.ones(len(batch), 1), 1.0).sum()
+    other = query_losses(net.decode(evidence, torch.from_numpy(flipped)), torch.from_numpy(targets[:, None]), 1.0).sum()
     assert sums.terms["factual"] == pytest.approx(float(factual.detach()))
     assert sums.terms["counterfactual"] == pytest.approx(float(other.detach()))
     expected = torch.autograd.grad(factual + 0.5 * other, list(net.parameters()), allow_unused=True)
@@ -212,10 +213,10 @@ def test_the_discrepancy_compares_positives_with_their_substitutes() -> None:
     net, batch = model(3, treatment=True), make(graph)
     _, apart = total(net, graph, batch, beta=1.0, disc="frobenius", disc_pairs=4)
     found = substitutes(graph)
-    rows = np.flatnonzero(found.matched[batch.triples])[:4]
+    rows = np.flatnonzero(found.matched[batch.asked.triples[:, 0]])[:4]
     states = []
     for b in rows.tolist():
-        e, turned = int(batch.triples[b]), bool(batch.turned[b])
+        e, turned = int(batch.asked.triples[:, 0][b]), bool(batch.asked.turned[b])
         a, other = int(found.heads[e]), int(found.tails[e])
         pair = (other, int(batch.relations[b]), a) if turned else (a, int(batch.relations[b]), other)
         for head, relation, answer in (
@@ -246,7 +247,7 @@ def test_positives_and_substitutes_hide_what_the_rule_says(remove: Remove) -> No
 
 def test_unreached_answers_are_left_out_and_counted() -> None:
     graph = KnowledgeGraph.build([[0, 0, 1], [1, 0, 2], [0, 0, 2], [3, 0, 4]], 6, 1)
-    batch = make_batch(graph, np.arange(4), 3, "triple", stream(0, 0, 0))
+    batch = triples_batch(graph, np.arange(4), 3, "triple", stream(0, 0, 0))
     net = model(1)
     skipped, _ = GradientComputer(step_context(net, graph, skip_unreached=True), 1).compute(batch)
     kept, _ = GradientComputer(step_context(net, graph), 1).compute(batch)

@@ -65,7 +65,7 @@ def step_context(
     **objective: object,
 ) -> StepContext:
     """What a step needs, with plain defaults."""
-    chosen = ObjectiveSettings.model_validate({"negatives": 5, "alpha": 0.0, "beta": 0.0, **objective})
+    chosen = ObjectiveSettings.model_validate({"answers": 1, "negatives": 5, "alpha": 0.0, "beta": 0.0, **objective})
     treated = None if treatment is None else treatment.treated
     return StepContext(net, graph, chosen, treated, True, substitutes, remove, skip_unreached, 1e9)
 

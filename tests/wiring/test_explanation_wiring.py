@@ -82,7 +82,7 @@ def test_a_run_that_hides_pairs_explains_without_the_pair(town: Town, tmp_path: 
             rows.append((first[0], "friend", first[2]))
         (tmp_path / f"{name}.txt").write_text("".join("\t".join(row) + "\n" for row in rows))
     for remove, hidden in (("pair", 2), ("triple", 1)):
-        changes = (*CHANGES, "training.epochs=1", f"training.remove={remove}")
+        changes = (*CHANGES, "training.epochs=1", f"training.remove={remove}", "objective.answers=1")
         run = kgcf.fit(tmp_path, tmp_path / remove, changes=changes)
         found = run.explain(*first, observed="train")
         assert found.hidden == hidden

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from kgcf.causal.treatment import TreatmentSettings, assign_treatment
 from kgcf.model.kgcf import KGCF
-from kgcf.training.batches import epoch_order, make_batch, stream
+from kgcf.training.batches import stream, triples_batch
 from kgcf.training.loop import Listener, Trainer
+from kgcf.training.passes import epoch_order
 from kgcf.training.settings import TrainingSettings
 from kgcf.training.step import GradientComputer, StepContext, Sums
 from kgcf.training.substitutes import Substitutes
@@ -83,7 +84,7 @@ def replay(execution: StepContext, chosen: TrainingSettings) -> tuple[dict[int, 
         order = epoch_order(len(execution.graph), chosen.seed, epoch)
         parts: list[tuple[Sums, Sums]] = []
         for number, places in enumerate(batches):
-            batch = make_batch(
+            batch = triples_batch(
                 execution.graph, order[places], execution.objective.negatives, execution.remove,
                 stream(chosen.seed, epoch, step, number),
             )  # fmt: skip

@@ -14,7 +14,7 @@ from kgcf.data.hiding import HiddenTriples
 from kgcf.pipeline import Execution
 from kgcf.runs.run import Run
 from kgcf.storage import map_arrays
-from kgcf.training.batches import make_batch, stream
+from kgcf.training.batches import stream, triples_batch
 from kgcf.training.distributed import World
 from kgcf.training.loop import Listener, Trainer
 from kgcf.training.settings import TrainingSettings
@@ -56,7 +56,7 @@ def test_training_asks_for_treatments_without_the_query(
 
     monkeypatch.setattr(Treatment, "treated", treated)
     switch = f"treatment.leave_one_out={str(left_out).lower()}"
-    run = kgcf.fit(town.raw.folder, tmp_path / "run", changes=(*QUICK, switch))
+    run = kgcf.fit(town.raw.folder, tmp_path / "run", changes=(*QUICK, switch, "objective.answers=1"))
     assert len(queries) >= len(town.raw.train)
     if not left_out:
         assert asked == [None] * len(asked)
@@ -118,7 +118,7 @@ def test_unreached_queries_are_skipped_if_the_settings_say_so(town: Town, tmp_pa
     switch = f"training.skip_unreached={str(skip).lower()}"
     run = kgcf.fit(town.raw.folder, tmp_path / "run", changes=(*QUICK, switch))
     (epoch,) = history(run)["epochs"]
-    assert epoch["queries"] + epoch["unreached"] == len(town.raw.train)
+    assert epoch["queries"] + epoch["unreached"] == 2 * len(town.raw.train), "every triple is asked from both ends"
     assert (epoch["unreached"] > 0) == skip
 
 
@@ -161,16 +161,23 @@ def test_a_head_query_has_its_substitute_turned(remove: Any) -> None:
     ends = np.roll(graph.triples, 3, axis=0).astype(np.int64)
     matched = np.arange(len(graph)) % 3 > 0
     found = Substitutes(graph, ends[:, 0], ends[:, 2], matched, matched, matched)
-    batch = make_batch(graph, np.arange(20, 41), 5, remove, stream(0, 0, 0))
+    batch = triples_batch(graph, np.arange(20, 41), 5, remove, stream(0, 0, 0))
     pairs = pick_pairs(batch, found, "all", remove)
     assert pairs is not None
     half = len(pairs) // 2
-    assert half == int(matched[batch.triples].sum())
+    assert half == int(matched[batch.asked.triples[:, 0]].sum())
     turned = 0
     for i in range(half):
         for place, wanted in (
-            (i, graph.triples[pairs.triples[i]]),
-            (half + i, [ends[pairs.triples[i], 0], graph.triples[pairs.triples[i], 1], ends[pairs.triples[i], 2]]),
+            (i, graph.triples[pairs.asked.triples[i, 0]]),
+            (
+                half + i,
+                [
+                    ends[pairs.asked.triples[i, 0], 0],
+                    graph.triples[pairs.asked.triples[i, 0], 1],
+                    ends[pairs.asked.triples[i, 0], 2],
+                ],
+            ),
         ):
             h, r, t = int(pairs.heads[place]), int(pairs.relations[place]), int(pairs.candidates[place, 0])
             inverse = r >= graph.relation_count

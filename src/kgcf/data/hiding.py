@@ -37,12 +37,22 @@ def hide_nothing(query_count: int) -> HiddenTriples:
 
 
 def hide_by_rule(
-    graph: KnowledgeGraph, heads: ArrayLike, relations: ArrayLike, candidates: ArrayLike, remove: Remove
+    graph: KnowledgeGraph,
+    heads: ArrayLike,
+    relations: ArrayLike,
+    candidates: ArrayLike,
+    remove: Remove,
+    answers: int = 1,
 ) -> HiddenTriples:
-    """What questions (h, r, ?) with candidates [B, K], the answer first, must not see: the one place that decides."""
+    """What questions (h, r, ?) with candidates [B, K], `answers` answers first, must not see: this place decides."""
     if remove == "pair":
         return hide_pairs(graph, heads, candidates)
-    return hide_triples(graph, heads, relations, np.asarray(candidates)[:, 0])
+    asked = np.asarray(candidates)[:, :answers]
+    if answers == 1:
+        return hide_triples(graph, heads, relations, asked[:, 0])
+    sources, kinds = (np.repeat(np.asarray(ids), answers) for ids in (heads, relations))
+    single = hide_triples(graph, sources, kinds, asked.reshape(-1))
+    return _without_repeats(single.offsets[::answers], single.triples)
 
 
 def hide_known(
@@ -87,9 +97,11 @@ def _triples_of_edges(graph: KnowledgeGraph, edges: NDArray[np.int64]) -> NDArra
 def _without_repeats(offsets: NDArray[np.int64], triples: NDArray[np.int32]) -> HiddenTriples:
     """Sort each query's triples; a self-loop of h was met twice, as forward and as inverse edge."""
     queries = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    distinct = np.unique(np.stack([queries, triples.astype(np.int64)]), axis=1)
-    counts = np.bincount(distinct[0], minlength=len(offsets) - 1)
-    return HiddenTriples(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), distinct[1].astype(np.int32))
+    distinct = np.unique((queries << 32) | triples)  # one number that orders like (query, triple)
+    counts = np.bincount(distinct >> 32, minlength=len(offsets) - 1)
+    return HiddenTriples(
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), (distinct & 0xFFFFFFFF).astype(np.int32)
+    )
 
 
 @kernel

@@ -21,7 +21,8 @@ def describe_run(folder: RunFolder, data: Dataset, settings: Settings, device: s
         "epochs": settings.training.epochs,
         "queries_trained": int(sum(epoch.get("queries", 0.0) for epoch in epochs)),
         "queries_asked": int(asked),
-        "passes": round(asked / max(len(data.graph), 1), 3),
+        "passes": int(sum(epoch.get("passes", 0.0) for epoch in epochs)),
+        "sweeps": round(asked / max(len(data.graph), 1), 3),  # how often a train triple was asked, on average
         "training_seconds": round(sum(epoch.get(name, 0.0) for epoch in epochs for name in _SECONDS), 3),
         "training": facts.get("history", {}),
     }

@@ -1,5 +1,6 @@
 """What is left to the data is settled by the data before training: `remove = auto`, the depth, threads."""
 
+import numpy as np
 import torch
 
 from kgcf.causal.cached_stages import Say, quiet
@@ -8,8 +9,9 @@ from kgcf.config import Settings
 from kgcf.data.dataset import Dataset
 from kgcf.errors import DataError
 from kgcf.propagation.plan.planner import Budget, Planner
-from kgcf.training.batches import choose_removal, epoch_order, make_batch, stream
+from kgcf.training.batches import Rules, choose_removal, make_batch, stream
 from kgcf.training.depth import choose_depth
+from kgcf.training.passes import Passes
 from kgcf.training.reach import DEEPEST, Reach, measure_reach
 
 SLOTS_WORTH_THREADS = 60_000  # state updates per batch from which a second thread pays
@@ -64,8 +66,10 @@ def _useful_threads(settings: Settings, data: Dataset) -> int:
     """
     training = settings.training
     assert training.remove != "auto"
-    triples = epoch_order(len(data.graph), training.seed, 0)[: training.batch_size]
-    batch = make_batch(data.graph, triples, settings.objective.negatives, training.remove, stream(training.seed, 0))
+    passes = Passes(data.graph, settings.objective.answers)
+    asked = passes.epoch(training.seed, 0).take(np.arange(min(training.batch_size, len(passes))))
+    rules = Rules(settings.objective.negatives, training.remove)
+    batch = make_batch(data.graph, asked, rules, stream(training.seed, 0))
     if not len(batch):
         return 1
     slots = 0

@@ -1,4 +1,4 @@
-"""Training queries: which triples of an epoch form a batch, what is asked, against whom, and what is hidden."""
+"""Training queries: what the passes of a batch ask, against whom, and what is hidden from them."""
 
 from dataclasses import dataclass
 
@@ -7,62 +7,89 @@ from numpy.typing import NDArray
 
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import HiddenTriples, Remove, hide_by_rule, hide_pairs
-from kgcf.data.negatives import draw_negatives
+from kgcf.data.negatives import draw_negatives, draw_reached
+from kgcf.training.passes import Asked, ask_both_ways, stream
+
+__all__ = ["Batch", "Rules", "choose_removal", "make_batch", "stream", "triples_batch"]
 
 LINKED_SHARE = 0.01  # of validation pairs that train links: below it, `auto` hides pairs
 
 
+@dataclass(frozen=True)
+class Rules:
+    """How the passes of a batch are asked."""
+
+    negatives: int
+    remove: Remove
+    within: int | None = None  # draw negatives among what the head reaches in so many layers; None: among all
+    everywhere: int = 0  # so many of the negatives are drawn among all nevertheless
+
+
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """B training queries; the answer is the first of their candidates."""
+    """B passes; their answers are the first of their candidates."""
 
-    triples: NDArray[np.int64]  # [B] the train triple behind every query
-    turned: NDArray[np.bool_]  # [B] whether the head is asked for
+    asked: Asked  # [B, A]
     heads: NDArray[np.int64]  # [B]
     relations: NDArray[np.int64]  # [B] r, or r + R where the head is asked for
-    candidates: NDArray[np.int64]  # [B, 1 + K] answer, then negatives
+    candidates: NDArray[np.int64]  # [B, A + K] answers, the first repeated where there are fewer, then negatives
     hidden: HiddenTriples
-    impossible: int = 0  # queries left out because every entity is a known answer
+    impossible: int = 0  # answers left out because every entity is a known answer
 
     def __len__(self) -> int:
         return len(self.heads)
 
     def part(self, index: int, count: int) -> "Batch":
-        """Every count-th query from `index` on: the parts of a batch cost about the same."""
+        """Every count-th pass from `index` on: the parts of a batch cost about the same."""
         rows = np.arange(index, len(self), count)
         sizes = np.diff(self.hidden.offsets)[rows]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         pieces = [self.hidden.of(row) for row in rows.tolist()]
         hidden = HiddenTriples(offsets, np.concatenate([np.zeros(0, np.int32), *pieces]))
-        return Batch(
-            self.triples[rows], self.turned[rows], self.heads[rows], self.relations[rows], self.candidates[rows], hidden
-        )
+        return Batch(_rows(self.asked, rows), self.heads[rows], self.relations[rows], self.candidates[rows], hidden)
 
 
-def make_batch(
+def make_batch(graph: KnowledgeGraph, asked: Asked, rules: Rules, generator: np.random.Generator) -> Batch:
+    """Passes with strict negatives; what their answers would betray is hidden, of all answers of a pass together."""
+    head, relation, tail = graph.triples[asked.triples].astype(np.int64).transpose(2, 0, 1)  # [B, A] each
+    turned = asked.turned[:, None]
+    answers = np.where(turned, head, tail)
+    heads, relations = np.where(turned, tail, head)[:, 0], (relation + turned * graph.relation_count)[:, 0]
+    drawn, possible = _draw(graph, heads, relations, answers, rules, generator)
+    candidates = np.concatenate([answers, drawn], axis=1)[possible]
+    heads, relations = heads[possible], relations[possible]
+    hidden = hide_by_rule(graph, heads, relations, candidates, rules.remove, answers.shape[1])
+    left_out = int(asked.counts[~possible].sum())
+    return Batch(_rows(asked, np.flatnonzero(possible)), heads, relations, candidates, hidden, left_out)
+
+
+def triples_batch(
     graph: KnowledgeGraph, triples: NDArray[np.int64], negatives: int, remove: Remove, generator: np.random.Generator
 ) -> Batch:
-    """Ask for the tails of the first half and the heads of the second, each against strict negatives."""
-    turned = np.arange(len(triples)) >= (len(triples) + 1) // 2
-    head, relation, tail = graph.triples[triples].astype(np.int64).T
-    heads, answers = np.where(turned, tail, head), np.where(turned, head, tail)
-    relations = relation + turned * graph.relation_count
-    drawn, possible = draw_negatives(graph, heads, relations, negatives, generator)
-    candidates = np.concatenate([answers[:, None], drawn], axis=1)[possible]
-    heads, relations = heads[possible], relations[possible]
-    hidden = hide_by_rule(graph, heads, relations, candidates, remove)
-    left_out = int((~possible).sum())
-    return Batch(triples[possible], turned[possible], heads, relations, candidates, hidden, left_out)
+    """A batch of single answers: the tails of the first half are asked for, and the heads of the second."""
+    return make_batch(graph, ask_both_ways(triples), Rules(negatives, remove), generator)
 
 
-def epoch_order(triple_count: int, seed: int, epoch: int) -> NDArray[np.int64]:
-    """The order in which an epoch visits the train triples; it depends on nothing but seed and epoch."""
-    return stream(seed, epoch).permutation(triple_count)
+def _draw(
+    graph: KnowledgeGraph,
+    heads: NDArray[np.int64],
+    relations: NDArray[np.int64],
+    answers: NDArray[np.int64],
+    rules: Rules,
+    generator: np.random.Generator,
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """[B, K] negatives, and [B] whether there are any."""
+    drawn, possible = draw_negatives(graph, heads, relations, rules.negatives, generator)
+    if rules.within is not None:
+        hidden = hide_by_rule(graph, heads, relations, answers, rules.remove, answers.shape[1])
+        count = rules.negatives - rules.everywhere
+        near = draw_reached(graph, heads, relations, count, rules.within, hidden, generator)
+        drawn[:, :count] = np.where(near >= 0, near, drawn[:, :count])
+    return drawn, possible
 
 
-def stream(seed: int, *position: int) -> np.random.Generator:
-    """The random numbers of one place of a run (epoch, or epoch and step): resuming needs no stored state."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=position))
+def _rows(asked: Asked, rows: NDArray[np.int64]) -> Asked:
+    return Asked(asked.triples[rows], asked.counts[rows], asked.turned[rows])
 
 
 def choose_removal(graph: KnowledgeGraph, validation: NDArray[np.int32]) -> Remove:

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from kgcf.errors import KgcfError, KgcfWarning
 from kgcf.machine.devices import worker_threads
 from kgcf.machine.interrupts import undisturbed
 from kgcf.propagation.workers import Workers
-from kgcf.training.batches import epoch_order, make_batch, stream
+from kgcf.training.batches import make_batch, stream
 from kgcf.training.checkpoint import Checkpoint, Progress, copy_weights, load_checkpoint, put_weights, save_checkpoint
 from kgcf.training.distributed import World
+from kgcf.training.passes import Asked, Passes
 from kgcf.training.settings import TrainingSettings
 from kgcf.training.step import PER_QUERY, GradientComputer, StepContext, Sums
 
@@ -60,6 +60,7 @@ class Trainer:
 
     def __post_init__(self) -> None:
         self._model = self.context.model
+        self._passes = Passes(self.context.graph, self.context.objective.answers)
         self._optimiser = torch.optim.Adam(self._model.parameters(), lr=self.settings.learning_rate)
         self._progress = Progress(processes=self.world.size)
         self._best: dict[str, Tensor] = copy_weights(self._model)
@@ -144,26 +145,24 @@ class Trainer:
         layers = self._model.encoder.settings.layers
         return f"Train again with more layers, for example --set encoder.layers={layers + 2}, or with more triples."
 
-    def _remaining_steps(self) -> Iterator[list[NDArray[np.int64]]]:
-        """The triples of every batch of every step that this epoch still has to do."""
+    def _remaining_steps(self) -> Iterator[list[Asked]]:
+        """What every batch of every step that this epoch still has to do asks."""
         settings, progress = self.settings, self._progress
-        order = epoch_order(len(self.context.graph), settings.seed, progress.epoch)
+        epoch, count = self._passes.epoch(settings.seed, progress.epoch), len(self._passes)
         size, joined = settings.batch_size, settings.accumulate
         while progress.step < self._steps_per_epoch() and progress.steps < self._total_steps():
             first = progress.step * size * joined
             positions = np.arange(first, first + size * joined)
-            positions = (
-                positions[positions < len(order)] if settings.batches_per_epoch is None else positions % len(order)
-            )
-            yield [order[positions[i : i + size]] for i in range(0, len(positions), size)]
+            positions = positions[positions < count] if settings.batches_per_epoch is None else positions % count
+            yield [epoch.take(positions[i : i + size]) for i in range(0, len(positions), size)]
 
-    def _step(self, computer: GradientComputer, batches: list[NDArray[np.int64]]) -> None:
+    def _step(self, computer: GradientComputer, batches: list[Asked]) -> None:
         """Gradients of the batches, joined over batches and processes, and one move of Adam."""
         progress, context, world = self._progress, self.context, self.world
         joined: list[tuple[Sums, Sums]] = []
-        for index, triples in enumerate(batches):
+        for index, asked in enumerate(batches):
             generator = stream(self.settings.seed, progress.epoch, progress.step, index)
-            batch = make_batch(context.graph, triples, context.objective.negatives, context.remove, generator)
+            batch = make_batch(context.graph, asked, context.rules, generator)
             gives = (progress.steps + index) % world.size == world.rank
             joined.append(computer.compute(batch, world.rank, world.size, gives))
         (total, discrepancy), *others = joined
@@ -175,7 +174,7 @@ class Trainer:
             world.share(discrepancy)
         with undisturbed(), self._changing():
             self._move(total, discrepancy)
-            self._tally(total, discrepancy)
+            self._tally(total, discrepancy, sum(map(len, batches)))
             progress.step += 1
             progress.steps += 1
 
@@ -212,8 +211,13 @@ class Trainer:
         done = self._progress.steps / self._total_steps()
         return self.settings.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
 
-    def _tally(self, total: Sums, discrepancy: Sums) -> None:
-        counts = {"queries": total.queries, "unreached": total.unreached, "impossible": total.impossible}
+    def _tally(self, total: Sums, discrepancy: Sums, passes: int) -> None:
+        counts = {
+            "passes": passes,
+            "queries": total.queries,
+            "unreached": total.unreached,
+            "impossible": total.impossible,
+        }
         counts["compared"] = discrepancy.queries
         for name, value in (total.terms | discrepancy.terms | counts).items():
             self._progress.running[name] = self._progress.running.get(name, 0.0) + value
@@ -228,7 +232,7 @@ class Trainer:
         means: dict[str, float] = {term: sums[term] / over[term] for term in PER_QUERY if term in sums}
         if "discrepancy" in sums:
             means["discrepancy"] = sums["discrepancy"] / max(sums.get("compared", 0), 1)
-        means |= {name: sums.get(name, 0.0) for name in ("queries", "unreached", "impossible", "seconds")}
+        means |= {name: sums.get(name, 0.0) for name in ("passes", "queries", "unreached", "impossible", "seconds")}
         return means | {"queries_per_second": asked / seconds}
 
     def _finish_epoch(self) -> None:
@@ -255,7 +259,7 @@ class Trainer:
 
     def _steps_per_epoch(self) -> int:
         settings = self.settings
-        whole = math.ceil(len(self.context.graph) / (settings.batch_size * settings.accumulate))
+        whole = math.ceil(len(self._passes) / (settings.batch_size * settings.accumulate))
         return settings.batches_per_epoch or whole
 
     def _total_steps(self) -> int:

@@ -17,7 +17,13 @@ class ObjectiveSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    negatives: int = Field(default=32, ge=1, description="Strict negatives of every query.")
+    answers: int = Field(
+        default=8, ge=1, description="True answers of one question that a pass learns from; hidden together."
+    )
+    negatives: int = Field(default=32, ge=1, description="Strict negatives of every pass.")
+    negatives_from: Literal["all", "reached"] = Field(
+        default="all", description="Draw negatives among all entities, or among those that the head reaches."
+    )
     temperature: float = Field(
         default=1.0, ge=0, description="Of the self-adversarial weights of negatives; 0: all weigh 1/n."
     )
@@ -33,21 +39,22 @@ class ObjectiveSettings(BaseModel):
 
 
 def query_losses(logits: Tensor, targets: Tensor, temperature: float, counted: Tensor | None = None) -> Tensor:
-    """[B] −log p(answer) − Σ_i w_i log(1 − p(negative i)), with the answer first in the logits [B, 1 + K].
+    """[B, A] −log p(answer) − Σ_i w_i log(1 − p(negative i)), with A answers first in the logits [B, A + K].
 
-    `targets` [B] is 1 where the answer counts as true and 0 where it counts as false (then it contributes
+    `targets` [B, A] is 1 where an answer counts as true and 0 where it counts as false (then it contributes
     −log(1 − p)). The weights are softmax(logit / temperature), not differentiated; 1/K at temperature 0.
-    Negatives outside `counted` [B, K] weigh nothing; a query without any has the answer's term alone.
+    Negatives outside `counted` [B, K] weigh nothing; an answer without any has its own term alone.
     """
-    answer, negatives = logits[:, 0], logits[:, 1:]
-    first = functional.binary_cross_entropy_with_logits(answer, targets.to(answer), reduction="none")
+    count = targets.shape[1]
+    answers, negatives = logits[:, :count], logits[:, count:]
+    first = functional.binary_cross_entropy_with_logits(answers, targets.to(answers), reduction="none")
     sharpness = negatives.detach() / temperature if temperature > 0 else torch.zeros_like(negatives)
     if counted is None:
         weights = torch.softmax(sharpness, dim=1)
     else:
         lowest = torch.finfo(negatives.dtype).min
         weights = torch.softmax(sharpness.masked_fill(~counted, lowest), dim=1) * counted
-    return first + (weights * functional.softplus(negatives)).sum(dim=1)
+    return first + (weights * functional.softplus(negatives)).sum(dim=1, keepdim=True)
 
 
 def discrepancy(factual: Tensor, counterfactual: Tensor, kind: Discrepancy) -> Tensor:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hops import distances
-from kgcf.training.batches import make_batch, stream
+from kgcf.training.batches import stream, triples_batch
 
 Removal = Literal["triple", "pair"]
 SAMPLE = 500  # queries of train, and of validation, that are measured
@@ -43,7 +43,7 @@ def measure_reach(
     """Measure on a sample; L layers see paths of at most L edges, and a train query not what is hidden from it."""
     drawn = stream(seed, _STREAM)
     triples = drawn.permutation(len(graph))[:SAMPLE]
-    batch = make_batch(graph, triples, negatives, remove, drawn)
+    batch = triples_batch(graph, triples, negatives, remove, drawn)
     pairs = np.stack([batch.heads, batch.candidates[:, 0]], axis=1)
     valid = None
     if len(validation):

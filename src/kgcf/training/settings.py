@@ -13,10 +13,10 @@ class TrainingSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    epochs: int = Field(default=20, ge=1, description="Passes over the train triples, or over `batches_per_epoch`.")
-    batch_size: int = Field(default=32, ge=1, description="Queries per gradient step.")
+    epochs: int = Field(default=20, ge=1, description="Sweeps over the train triples, or over `batches_per_epoch`.")
+    batch_size: int = Field(default=32, ge=1, description="Passes per gradient step.")
     batches_per_epoch: int | None = Field(default=None, ge=1, description="Steps per epoch instead of all triples.")
-    budget: int | None = Field(default=None, ge=1, description="Stop the epochs' steps after this many queries in all.")
+    budget: int | None = Field(default=None, ge=1, description="Stop the epochs' steps after this many passes in all.")
     accumulate: int = Field(default=1, ge=1, description="Batches whose gradients are joined into one step.")
     learning_rate: float = Field(default=5e-3, gt=0, description="Of Adam.")
     schedule: Literal["constant", "cosine"] = Field(default="cosine", description="How the learning rate develops.")

@@ -14,7 +14,7 @@ from kgcf.model.kgcf import KGCF, Evidence
 from kgcf.propagation.layers.sparse import budget_for
 from kgcf.propagation.plan.planner import Planner
 from kgcf.propagation.workers import Workers
-from kgcf.training.batches import Batch
+from kgcf.training.batches import Batch, Rules
 from kgcf.training.objective import ObjectiveSettings, query_losses
 from kgcf.training.substitutes import Substitutes, differentiate_discrepancy, pick_pairs
 
@@ -29,7 +29,7 @@ class Sums:
 
     gradients: list[Tensor]
     terms: dict[str, float]  # loss terms, summed over queries
-    queries: int = 0  # that contributed
+    queries: int = 0  # answers that contributed, each as a query of its own
     unreached: int = 0  # left out: no visible path leads to the answer
     impossible: int = 0  # left out: no negative exists
 
@@ -70,6 +70,15 @@ class StepContext:
     remove: Remove
     skip_unreached: bool
     memory: float  # bytes that one thread may hold
+
+    @property
+    def rules(self) -> Rules:
+        """How passes are asked. The head of the unreached learns from negatives drawn among all entities."""
+        objective = self.objective
+        if objective.negatives_from == "all":
+            return Rules(objective.negatives, self.remove)
+        everywhere = objective.negatives // 4 if self.model.decoder.unreached is not None else 0
+        return Rules(objective.negatives, self.remove, self.model.encoder.settings.layers, everywhere)
 
 
 Job = Callable[[StepContext, Planner, Batch], Sums]
@@ -124,9 +133,10 @@ def _part(context: StepContext, planner: Planner, batch: Batch) -> Sums:
     for plan in planner.parts(batch.heads, batch.relations, batch.candidates, batch.hidden, budget):
         rows = np.arange(plan.first, plan.first + len(plan))
         evidence = context.model.encode(plan)
-        keep = evidence.reached[:, 0] if context.skip_unreached else torch.ones_like(evidence.reached[:, 0])
-        total.unreached += int((~keep).sum())
-        losses = _losses(context, batch, rows, evidence, keep)
+        answered = torch.from_numpy(batch.asked.answered[rows]).to(evidence.reached.device)  # [B, A]
+        keep = answered & evidence.reached[:, : answered.shape[1]] if context.skip_unreached else answered
+        total.unreached += int((answered & ~keep).sum())
+        losses = _losses(context, batch, rows, evidence, answered, keep)
         loss = losses["factual"] + context.objective.alpha * losses.get("counterfactual", torch.zeros(()))
         loss = loss + losses.get("context", torch.zeros(()))
         found = torch.autograd.grad(loss, parameters, allow_unused=True)
@@ -137,29 +147,32 @@ def _part(context: StepContext, planner: Planner, batch: Batch) -> Sums:
 
 
 def _losses(
-    context: StepContext, batch: Batch, rows: NDArray[np.int64], evidence: Evidence, keep: Tensor
+    context: StepContext, batch: Batch, rows: NDArray[np.int64], evidence: Evidence, answered: Tensor, keep: Tensor
 ) -> dict[str, Tensor]:
-    """The loss terms summed over the queries to keep; that of the unreached's head over all.
+    """The loss terms summed over the answers to keep [B, A]; that of the unreached's head over all that are answered.
 
     Ranking never compares a reached candidate with an unreached one where these have a head of their own,
     so the reached then learn from reached negatives alone.
     """
     model, objective = context.model, context.objective
     treated = None if context.treated is None else _treatments(context, batch, rows)
-    ones = torch.ones(len(rows))
+    ones = torch.ones(answered.shape)
     temperature = objective.temperature
     separate = model.decoder.unreached is not None
-    counted = evidence.reached[:, 1:] if separate else None
-    losses = {"factual": query_losses(model.decode(evidence, treated), ones, temperature, counted)[keep].sum()}
+    counted = evidence.reached[:, answered.shape[1] :] if separate else None
+    factual = query_losses(model.decode(evidence, treated), ones, temperature, counted)  # [B, A]
+    losses = {"factual": factual[keep].sum()}
     if separate:
-        losses["context"] = query_losses(model.decode_unreached(evidence, treated), ones, temperature).sum()
+        background = query_losses(model.decode_unreached(evidence, treated), ones, temperature)
+        losses["context"] = background[answered].sum()
     if context.substitutes is not None and treated is not None and objective.alpha > 0:
-        found = context.substitutes
-        flips = found.flips(batch.triples[rows], treated[:, 0].numpy())  # [B]
-        outcomes = np.where(flips, found.outcomes[batch.triples[rows]], True)  # A^CF, or A^F = 1 where T stays
-        logits = model.decode(evidence, treated ^ torch.from_numpy(flips).unsqueeze(1))
-        targets = ones if objective.cf_target == "printed" else torch.from_numpy(outcomes)
-        losses["counterfactual"] = query_losses(logits, targets, temperature, counted)[keep].sum()
+        found, triples = context.substitutes, batch.asked.triples[rows]
+        flips = torch.from_numpy(found.flips(triples, treated[:, : answered.shape[1]].numpy()))  # [B, A]
+        outcomes = torch.from_numpy(found.outcomes[triples]) | ~flips  # A^CF, or A^F = 1 where T stays
+        targets = ones if objective.cf_target == "printed" else outcomes
+        logits = model.decode(evidence, treated ^ flips.any(dim=1, keepdim=True))
+        turned = query_losses(logits, targets, temperature, counted)
+        losses["counterfactual"] = torch.where(flips.to(turned.device), turned, factual)[keep].sum()
     return losses
 
 

@@ -15,6 +15,7 @@ from kgcf.propagation.layers.sparse import propagate
 from kgcf.propagation.plan.planner import Budget, Plan, Planner
 from kgcf.training.batches import Batch
 from kgcf.training.objective import Discrepancy, discrepancy
+from kgcf.training.passes import Asked
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,7 @@ class Substitutes:
     outcomes: NDArray[np.bool_]  # [E] A^CF
 
     def flips(self, triples: NDArray[np.int64], factual: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """[B] of which queries L_CF turns T round: those whose T^F [B] is not that of their substitute.
+        """[…] of which triples L_CF turns T round: those whose T^F […] is not that of their substitute.
 
         The table stands without the links of the answer. A query that hides links of its negatives too may, seldom,
         have another T^F than the table says, the substitute's: then there is nothing to turn, as for the unmatched.
@@ -41,22 +42,23 @@ class Substitutes:
 def pick_pairs(batch: Batch, found: Substitutes | None, most: int | Literal["all"], remove: Remove) -> Batch | None:
     """Positives and their substitutes as one batch of single-candidate queries: P positives, then P substitutes.
 
-    The first `most` matched queries of the batch are taken. A head query (t, r⁻¹, h) has the substitute
+    The first `most` matched answers of the batch are taken. A head query (t, r⁻¹, h) has the substitute
     (b, r⁻¹, a). Each query hides its own triple where the graph has it, or all links of its pair.
     """
     if found is None:
         return None
-    matched = np.flatnonzero(found.matched[batch.triples])
-    rows = matched if most == "all" else matched[:most]
+    matched = np.argwhere(found.matched[batch.asked.triples] & batch.asked.answered)
+    rows, columns = matched.T if most == "all" else matched[:most].T
     if not len(rows):
         return None
-    triples, turned = batch.triples[rows], batch.turned[rows]
+    triples, turned = batch.asked.triples[rows, columns], batch.asked.turned[rows]
     a, b = found.heads[triples], found.tails[triples]
     heads = np.concatenate([batch.heads[rows], np.where(turned, b, a)])
-    answers = np.concatenate([batch.candidates[rows, 0], np.where(turned, a, b)])
+    answers = np.concatenate([batch.candidates[rows, columns], np.where(turned, a, b)])
     relations = np.tile(batch.relations[rows], 2)
     hidden = hide_by_rule(found.graph, heads, relations, answers[:, None], remove)
-    return Batch(np.tile(triples, 2), np.tile(turned, 2), heads, relations, answers[:, None], hidden)
+    asked = Asked(np.tile(triples, 2)[:, None], np.ones(2 * len(triples), np.int64), np.tile(turned, 2))
+    return Batch(asked, heads, relations, answers[:, None], hidden)
 
 
 def differentiate_discrepancy(
