@@ -59,7 +59,7 @@ def test_the_draw_itself_lists_everything_where_nothing_exceeds_it(seed: int, mo
     assert_exact(propagate(encoder, plan).of_candidates(), propagate(encoder, exact).of_candidates())
 
 
-@pytest.mark.parametrize("fan_in", [1, 2, 5])
+@pytest.mark.parametrize("fan_in", [1, 2, 4])
 def test_at_most_so_many_edges_of_the_exact_plan_and_only_their_sources(fan_in: int) -> None:
     graph, batch = hub_graph()
     planner = Planner(graph, LAYERS)
@@ -78,7 +78,7 @@ def test_at_most_so_many_edges_of_the_exact_plan_and_only_their_sources(fan_in: 
         np.testing.assert_array_equal(used, np.arange(len(before.entities)))
         for query in range(8):
             assert not edges_of(plan, depth, query) - edges_of(exact, depth, query)
-    assert thinned > 20
+    assert thinned > 5
     assert plan.slot_count < exact.slot_count
 
 
