@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 MOST_IDLE = 256e6  # bytes that may lie unused; the longest unused go first
-_WASTE = 1.5  # an array may lie in memory that is larger by this factor
+_SPARE = 1.25  # fresh memory is larger than asked for by this factor: the next step may need a little more
+_WASTE = 2.0  # an array may lie in memory that is larger by this factor
 
 
 class Recycler:
@@ -35,7 +36,7 @@ class Recycler:
         with self._lock:
             memory = self._find(size)
         if memory is None:
-            memory = np.empty(max(size, 1), np.uint8)
+            memory = np.empty(int(_SPARE * size) + 1, np.uint8)
         loan = torch.from_numpy(np.asarray(_Loan(self, memory)))  # the tensor keeps the loan, the loan the memory
         return loan[:size].view(like.dtype).view(rows, columns)
 
