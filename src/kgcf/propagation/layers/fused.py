@@ -175,7 +175,7 @@ class _Layer(torch.autograd.Function):
         for begin in range(0, count, BLOCK):
             part = slice(begin, min(begin + BLOCK, count))
             statistics, parts, own = room.of(part)
-            run_forward(settings, frame.block(part), inputs, factors, array_of(statistics))  # again: cheaper than kept
+            run_forward(settings, frame.block(part), inputs, factors, array_of(statistics))  # made again, not kept
             gather_own(inputs.x, frame.previous[part], array_of(own))
             finish_backward(
                 array_of(gradient[part]),
