@@ -3,6 +3,7 @@
     python benchmarks/engine.py                       # every graph
     python benchmarks/engine.py --graph wn18rr --quick
     python benchmarks/engine.py --json results.json   # with the protocol
+    python benchmarks/engine.py --passes              # passes of up to 8 answers, by depth and negatives
 
 The engine's training step is plan, forward, backward and Adam for 1 positive and 32 negatives per query, on batches
 made beforehand; "step" is the trainer's own, as `kgcf train` makes it: batches are drawn too, and preset `default` adds
@@ -35,6 +36,7 @@ from kgcf.propagation.plan.contexts import all_contexts
 from kgcf.propagation.plan.planner import Budget, Planner
 from kgcf.propagation.workers import Workers
 from machine import describe_protocol, peak_memory, reset_peak_memory
+from pass_costs import CASES, describe_pass, measure_pass
 from steps import Step, trainer_step
 from workloads import GENERATED, Workload, find_workload, workload_names
 
@@ -273,6 +275,24 @@ def describe(timing: Timing) -> str:
     return line + f"  peak {timing.memory:,.0f} MB"
 
 
+def read_results(path: Path) -> dict[str, object]:
+    """What a file holds already; nothing where there is none."""
+    found: dict[str, object] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
+
+
+def time_passes(threads: int, graphs: list[str] | None, quick: bool, dense: bool, path: Path | None) -> None:
+    """Measure passes, print a line each, and write them beside the other figures of the file."""
+    timings = []
+    for case in CASES:
+        if graphs is None or case.graph in graphs:
+            timings.append(measure_pass(case, threads, quick, dense))
+            print(describe_pass(timings[-1]), flush=True)
+    if path is not None:
+        passes = {"protocol": describe_protocol(threads), "timings": [asdict(timing) for timing in timings]}
+        path.write_text(json.dumps(read_results(path) | {"passes": passes}, indent=2) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     """Measure the graphs asked for, print a line each, and write the figures with their protocol."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
@@ -281,8 +301,12 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--no-steps", action="store_true", help="leave the trainer's own steps out")
     parser.add_argument("--no-dense", action="store_true", help="leave the dense reference out")
+    parser.add_argument("--passes", action="store_true", help="time passes by depth and negatives instead")
     parser.add_argument("--json", type=Path, help="write figures and protocol to this file")
     options = parser.parse_args()
+    if options.passes:
+        time_passes(options.threads, options.graph, options.quick, not options.no_dense, options.json)
+        return
     print("graph            updates    messages  (per training query)")
     names, timings = options.graph or workload_names(), []
     for name in names:  # the sparse engine first: what the dense one leaves in memory would count
@@ -296,8 +320,9 @@ def main() -> None:
             timings[index] = add_dense(timings[index], work, options.quick)
             print(describe(timings[index]), flush=True)
     if options.json:
+        kept = read_results(options.json)
         content = {"protocol": describe_protocol(options.threads), "timings": [asdict(timing) for timing in timings]}
-        options.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(kept | content, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

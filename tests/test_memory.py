@@ -61,11 +61,17 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> Planned:
     seen, parts, score = Planned(), Planner.parts, GraphScorer.score_with_reach
 
     def watched(
-        self: Planner, heads: Any, relations: Any, candidates: Any, hidden: Any = None, budget: Budget | None = None
+        self: Planner,
+        heads: Any,
+        relations: Any,
+        candidates: Any,
+        hidden: Any = None,
+        budget: Budget | None = None,
+        thinning: Any = None,
     ) -> Iterator[Plan]:
         assert budget is not None or len(heads) == 1, "several questions were planned without the bound"
         seen.totals |= set() if budget is None else {budget.total}
-        for plan in parts(self, heads, relations, candidates, hidden, budget):
+        for plan in parts(self, heads, relations, candidates, hidden, budget, thinning):
             assert len(plan) == 1 or budget is None or budget.cost(plan) <= budget.total
             seen.questions.append(len(plan))
             yield plan

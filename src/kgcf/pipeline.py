@@ -237,6 +237,7 @@ def step_context(
         remove=training.remove,
         skip_unreached=training.skip_unreached,
         memory=training.memory_gb * 1e9,
+        fan_in=training.fan_in,
     )
 
 

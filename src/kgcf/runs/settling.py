@@ -9,6 +9,7 @@ from kgcf.data.dataset import Dataset
 from kgcf.errors import DataError
 from kgcf.propagation.plan.planner import Budget, Planner
 from kgcf.runs.passes import passes_of
+from kgcf.runs.survey.ground import mean_work
 from kgcf.runs.survey.steps import useful_threads
 from kgcf.training.batches import choose_removal, make_batch, rules_for, stream
 from kgcf.training.depth import choose_depth
@@ -85,9 +86,7 @@ def _useful_threads(settings: Settings, data: Dataset) -> int:
     batch = make_batch(data.graph, asked, rules, stream(training.seed, 0))
     if not len(batch):
         return 1
-    slots = 0
     budget = Budget(training.memory_gb * 1e9, settings.encoder.width, settings.encoder.statistics)
     planner = Planner(data.graph, settings.encoder.layers)
-    for plan in planner.parts(batch.heads, batch.relations, batch.candidates, batch.hidden, budget):
-        slots += plan.slot_count
-    return useful_threads(slots, None)
+    work = mean_work(planner, batch.heads, batch.relations, batch, budget, training.fan_in)
+    return useful_threads(work.updates * len(batch), None)

@@ -9,6 +9,7 @@ from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import HiddenTriples, Remove, hide_by_rule, hide_pairs
 from kgcf.data.negatives import draw_negatives, draw_reached
 from kgcf.propagation.layers.encoder import EncoderSettings
+from kgcf.propagation.plan.planner import Thinning
 from kgcf.training.objective import ObjectiveSettings
 from kgcf.training.passes import Asked, ask_both_ways, stream
 
@@ -36,6 +37,7 @@ class Batch:
     relations: NDArray[np.int64]  # [B] r, or r + R where the head is asked for
     candidates: NDArray[np.int64]  # [B, A + K] answers, the first repeated where there are fewer, then negatives
     hidden: HiddenTriples
+    keys: NDArray[np.uint64]  # [B] what the edges drawn in a pass depend on, where a fan-in is set
     impossible: int = 0  # answers left out because every entity is a known answer
 
     def __len__(self) -> int:
@@ -48,7 +50,12 @@ class Batch:
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         pieces = [self.hidden.of(row) for row in rows.tolist()]
         hidden = HiddenTriples(offsets, np.concatenate([np.zeros(0, np.int32), *pieces]))
-        return Batch(_rows(self.asked, rows), self.heads[rows], self.relations[rows], self.candidates[rows], hidden)
+        given = self.heads[rows], self.relations[rows], self.candidates[rows]
+        return Batch(_rows(self.asked, rows), *given, hidden, self.keys[rows])
+
+    def thinning(self, fan_in: int | None) -> Thinning | None:
+        """How the planner draws the edges of every update; None: it lists all."""
+        return None if fan_in is None else Thinning(fan_in, self.keys)
 
 
 def rules_for(objective: ObjectiveSettings, remove: Remove, encoder: EncoderSettings) -> Rules:
@@ -70,7 +77,8 @@ def make_batch(graph: KnowledgeGraph, asked: Asked, rules: Rules, generator: np.
     heads, relations = heads[possible], relations[possible]
     hidden = hide_by_rule(graph, heads, relations, candidates, rules.remove, answers.shape[1])
     left_out = int(asked.counts[~possible].sum())
-    return Batch(_rows(asked, np.flatnonzero(possible)), heads, relations, candidates, hidden, left_out)
+    keys = generator.integers(0, np.iinfo(np.uint64).max, len(heads), np.uint64)  # last: other draws stay the same
+    return Batch(_rows(asked, np.flatnonzero(possible)), heads, relations, candidates, hidden, keys, left_out)
 
 
 def triples_batch(

@@ -24,6 +24,11 @@ class TrainingSettings(BaseModel):
         default="auto", description="What a query must not see: its triple, or all links between head and candidates."
     )
     skip_unreached: bool = Field(default=True, description="Leave out queries whose answer no visible path reaches.")
+    fan_in: int | None = Field(
+        default=None,
+        ge=1,
+        description="In training an update aggregates at most so many edges, drawn anew every time; none given: all.",
+    )
     patience: int | None = Field(
         default=None, ge=1, description="Stop after this many validations without improvement; none given: never."
     )

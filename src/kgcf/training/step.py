@@ -70,6 +70,7 @@ class StepContext:
     remove: Remove
     skip_unreached: bool
     memory: float  # bytes that one thread may hold
+    fan_in: int | None = None  # edges that an update aggregates at most; None: all
 
     @property
     def rules(self) -> Rules:
@@ -126,7 +127,8 @@ def _part(context: StepContext, planner: Planner, batch: Batch) -> Sums:
     if not len(batch):
         return total
     budget = budget_for(context.model.encoder, context.memory)
-    for plan in planner.parts(batch.heads, batch.relations, batch.candidates, batch.hidden, budget):
+    thinning = batch.thinning(context.fan_in)
+    for plan in planner.parts(batch.heads, batch.relations, batch.candidates, batch.hidden, budget, thinning):
         rows = np.arange(plan.first, plan.first + len(plan))
         evidence = context.model.encode(plan)
         answered = torch.from_numpy(batch.asked.answered[rows]).to(evidence.reached.device)  # [B, A]
@@ -188,5 +190,6 @@ def _rows_of(hidden: HiddenTriples, rows: NDArray[np.int64]) -> HiddenTriples:
 def _discrepancy(context: StepContext, planner: Planner, pairs: Batch) -> Sums:
     """The gradient of L_disc over the pairs picked from the batch."""
     budget = budget_for(context.model.encoder, context.memory)
-    loss, gradients = differentiate_discrepancy(context.model, planner, pairs, context.objective.disc, budget)
+    kind, fan_in = context.objective.disc, context.fan_in
+    loss, gradients = differentiate_discrepancy(context.model, planner, pairs, kind, budget, fan_in)
     return Sums(gradients, {"discrepancy": loss}, 1)

@@ -58,11 +58,12 @@ def pick_pairs(batch: Batch, found: Substitutes | None, most: int | Literal["all
     relations = np.tile(batch.relations[rows], 2)
     hidden = hide_by_rule(found.graph, heads, relations, answers[:, None], remove)
     asked = Asked(np.tile(triples, 2)[:, None], np.ones(2 * len(triples), np.int64), np.tile(turned, 2))
-    return Batch(asked, heads, relations, answers[:, None], hidden)
+    keys = batch.keys[rows]
+    return Batch(asked, heads, relations, answers[:, None], hidden, np.concatenate([keys, ~keys]))
 
 
 def differentiate_discrepancy(
-    model: KGCF, planner: Planner, pairs: Batch, kind: Discrepancy, budget: Budget
+    model: KGCF, planner: Planner, pairs: Batch, kind: Discrepancy, budget: Budget, fan_in: int | None = None
 ) -> tuple[float, list[Tensor]]:
     """L_disc between x_L of the positives and x_L of their substitutes, and its gradient by every parameter.
 
@@ -70,7 +71,8 @@ def differentiate_discrepancy(
     hold all pairs, the states are computed first; then every plan is made again and differentiated on its own, by
     what the loss says about its states.
     """
-    parts = planner.parts(pairs.heads, pairs.relations, pairs.candidates, pairs.hidden, budget)
+    asked = pairs.heads, pairs.relations, pairs.candidates, pairs.hidden, budget, pairs.thinning(fan_in)
+    parts = planner.parts(*asked)
     first = next(parts)
     parameters = list(model.parameters())
     if len(first) == len(pairs):
@@ -84,7 +86,7 @@ def differentiate_discrepancy(
     loss = _compare(states, kind)
     (slopes,) = torch.autograd.grad(loss, states)  # [2P, D]
     totals = [torch.zeros_like(parameter) for parameter in parameters]
-    for plan in planner.parts(pairs.heads, pairs.relations, pairs.candidates, pairs.hidden, budget):
+    for plan in planner.parts(*asked):
         slope = slopes[plan.first : plan.first + len(plan)]
         for total, gradient in zip(totals, _gradients(_states(model, plan), parameters, slope), strict=True):
             total += gradient

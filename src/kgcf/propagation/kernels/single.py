@@ -3,17 +3,17 @@
 import numpy as np
 
 from kgcf.machine.compiled import kernel
-from kgcf.propagation.kernels.messages import Kind, Tables, Wiring, message, push_back
-from kgcf.propagation.kernels.simd import (
-    VECTOR_BYTES,
-    Floats,
-    larger,
-    load,
-    splat,
-    store,
-    total,
-    where_equal,
+from kgcf.propagation.kernels.messages import (
+    Kind,
+    Tables,
+    Wiring,
+    add_own,
+    add_partner,
+    message,
+    push_to_relation,
+    push_to_state,
 )
+from kgcf.propagation.kernels.simd import Floats, larger, load_as, multiply_add, splat_as, store, total, where_equal
 
 
 @kernel
@@ -26,22 +26,27 @@ def sum_forward(
     statistics: Floats,  # [S, 1, D] filled
 ) -> None:
     """The sum of the messages and the boundary at every slot, over degree + 1 if averaged."""
-    x = inputs.x
+    x, span = inputs.x, kind.span
     width = x.shape[1]
-    lanes = VECTOR_BYTES // x.itemsize
+    lanes = span.size // x.itemsize
+    zero = splat_as(span, x, 0.0)
     for b in range(len(wiring.heads)):
-        base = b * wiring.relation_stride * width
-        for slot in range(wiring.slot_offsets[b], wiring.slot_offsets[b + 1]):
-            share = splat(x, 1.0 / (wiring.degrees[slot] + 1) if averaged else 1.0)
+        base = wiring.vector_rows[b] * width
+        begin_slot, end_slot = max(wiring.slot_offsets[b], wiring.first), min(wiring.slot_offsets[b + 1], wiring.last)
+        for slot in range(begin_slot, end_slot):
+            begin, end = wiring.edge_offsets[slot], wiring.edge_offsets[slot + 1]
+            share = splat_as(span, x, 1.0 / (wiring.degrees[slot] + 1) if averaged else 1.0)
+            each = splat_as(span, x, wiring.reached[slot] / max(end - begin, 1))  # a drawn message stands for so many
             for c in range(0, width, lanes):
-                added = load(inputs.queries, b * width + c) if slot == wiring.heads[b] else splat(x, 0.0)
-                for e in range(wiring.edge_offsets[slot], wiring.edge_offsets[slot + 1]):
+                boundary = load_as(span, inputs.queries, b * width + c) if slot == wiring.heads[b] else zero
+                added = zero
+                for e in range(begin, end):
                     i = np.int64(wiring.sources[e]) * width
                     m = message(kind, inputs, i, base + np.int64(wiring.relations[e]) * width, c)
                     if weights is not None:
-                        m = m * splat(x, weights[e])
+                        m = m * splat_as(span, x, weights[e])
                     added = added + m
-                store(statistics, slot * width + c, added * share)
+                store(statistics, (slot - wiring.first) * width + c, multiply_add(added, each, boundary) * share)
 
 
 @kernel
@@ -56,26 +61,39 @@ def sum_backward(
     weight_gradient: Floats | None,
 ) -> None:
     """Gradients of the sum or mean; every message gets the same."""
-    x = inputs.x
+    x, span = inputs.x, kind.span
     width = x.shape[1]
-    lanes = VECTOR_BYTES // x.itemsize
+    lanes = span.size // x.itemsize
+    zero = splat_as(span, x, 0.0)
     for b in range(len(wiring.heads)):
-        base = b * wiring.relation_stride * width
-        for slot in range(wiring.slot_offsets[b], wiring.slot_offsets[b + 1]):
-            share = splat(x, 1.0 / (wiring.degrees[slot] + 1) if averaged else 1.0)
+        base = wiring.vector_rows[b] * width
+        begin_slot, end_slot = max(wiring.slot_offsets[b], wiring.first), min(wiring.slot_offsets[b + 1], wiring.last)
+        for slot in range(begin_slot, end_slot):
+            begin, end = wiring.edge_offsets[slot], wiring.edge_offsets[slot + 1]
+            share = splat_as(span, x, 1.0 / (wiring.degrees[slot] + 1) if averaged else 1.0)
+            each = splat_as(span, x, wiring.reached[slot] / max(end - begin, 1))  # a drawn message stands for so many
             for c in range(0, width, lanes):
-                each = load(gradient, slot * width + c) * share
+                back = load_as(span, gradient, (slot - wiring.first) * width + c) * share
                 if slot == wiring.heads[b]:
-                    store(sums.queries, b * width + c, load(sums.queries, b * width + c) + each)
-                for e in range(wiring.edge_offsets[slot], wiring.edge_offsets[slot + 1]):
-                    i = np.int64(wiring.sources[e]) * width
-                    j = base + np.int64(wiring.relations[e]) * width
-                    back = each
-                    if weight_gradient is not None:
-                        weight_gradient[e] += total(each * message(kind, inputs, i, j, c))
-                    if weights is not None:
-                        back = back * splat(x, weights[e])
-                    push_back(kind, back, inputs, sums, i, j, c)
+                    store(sums.queries, b * width + c, load_as(span, sums.queries, b * width + c) + back)
+                back = back * each
+                e = begin
+                while e < end:
+                    relation = wiring.relations[e]
+                    j = base + np.int64(relation) * width
+                    to_own, to_partner = zero, zero
+                    while e < end and wiring.relations[e] == relation:
+                        i = np.int64(wiring.sources[e]) * width
+                        single = back
+                        if weight_gradient is not None:
+                            weight_gradient[e] += total(back * message(kind, inputs, i, j, c))
+                        if weights is not None:
+                            single = back * splat_as(span, x, weights[e])
+                        push_to_state(kind, single, inputs, sums, i, j, c)
+                        to_own = add_own(kind, to_own, single, inputs, i, c)
+                        to_partner = add_partner(kind, to_partner, single, inputs, i, c)
+                        e += 1
+                    push_to_relation(kind, sums, j, c, to_own, to_partner)
 
 
 @kernel
@@ -88,25 +106,26 @@ def extreme_forward(
     statistics: Floats,  # [S, 1, D] filled
 ) -> None:
     """The largest (smallest) of the messages and the boundary at every slot."""
-    x = inputs.x
+    x, span = inputs.x, kind.span
     width = x.shape[1]
-    lanes = VECTOR_BYTES // x.itemsize
-    zero, side = splat(x, 0.0), splat(x, sign)
+    lanes = span.size // x.itemsize
+    zero, side = splat_as(span, x, 0.0), splat_as(span, x, sign)
     for b in range(len(wiring.heads)):
-        base = b * wiring.relation_stride * width
-        for slot in range(wiring.slot_offsets[b], wiring.slot_offsets[b + 1]):
+        base = wiring.vector_rows[b] * width
+        begin_slot, end_slot = max(wiring.slot_offsets[b], wiring.first), min(wiring.slot_offsets[b + 1], wiring.last)
+        for slot in range(begin_slot, end_slot):
             begin, end = wiring.edge_offsets[slot], wiring.edge_offsets[slot + 1]
             for c in range(0, width, lanes):
-                most = load(inputs.queries, b * width + c) * side if slot == wiring.heads[b] else zero
-                if end - begin < wiring.degrees[slot]:  # somebody unreached sends a zero
+                most = load_as(span, inputs.queries, b * width + c) * side if slot == wiring.heads[b] else zero
+                if wiring.reached[slot] < wiring.degrees[slot]:  # somebody unreached sends a zero
                     most = larger(most, zero)
                 for e in range(begin, end):
                     i = np.int64(wiring.sources[e]) * width
                     m = message(kind, inputs, i, base + np.int64(wiring.relations[e]) * width, c)
                     if weights is not None:
-                        m = m * splat(x, weights[e])
+                        m = m * splat_as(span, x, weights[e])
                     most = larger(m * side, most)
-                store(statistics, slot * width + c, most * side)
+                store(statistics, (slot - wiring.first) * width + c, most * side)
 
 
 @kernel
@@ -121,31 +140,41 @@ def extreme_backward(
     weight_gradient: Floats | None,
 ) -> None:
     """Gradients of the maximum or minimum: to the boundary if that equals it, else to every message that does."""
-    x = inputs.x
+    x, span = inputs.x, kind.span
     width = x.shape[1]
-    lanes = VECTOR_BYTES // x.itemsize
-    zero = splat(x, 0.0)
+    lanes = span.size // x.itemsize
+    zero = splat_as(span, x, 0.0)
     for b in range(len(wiring.heads)):
-        base = b * wiring.relation_stride * width
-        for slot in range(wiring.slot_offsets[b], wiring.slot_offsets[b + 1]):
+        base = wiring.vector_rows[b] * width
+        begin_slot, end_slot = max(wiring.slot_offsets[b], wiring.first), min(wiring.slot_offsets[b + 1], wiring.last)
+        for slot in range(begin_slot, end_slot):
             at_head = slot == wiring.heads[b]
             for c in range(0, width, lanes):
-                most, whole = load(statistics, slot * width + c), load(gradient, slot * width + c)
-                boundary = load(inputs.queries, b * width + c) if at_head else zero
+                row = (slot - wiring.first) * width + c
+                most, whole = load_as(span, statistics, row), load_as(span, gradient, row)
+                boundary = load_as(span, inputs.queries, b * width + c) if at_head else zero
                 to_boundary = where_equal(boundary, most, whole)
                 if at_head:
-                    store(sums.queries, b * width + c, load(sums.queries, b * width + c) + to_boundary)
+                    store(sums.queries, b * width + c, load_as(span, sums.queries, b * width + c) + to_boundary)
                 whole = whole - to_boundary
-                for e in range(wiring.edge_offsets[slot], wiring.edge_offsets[slot + 1]):
-                    i = np.int64(wiring.sources[e]) * width
-                    j = base + np.int64(wiring.relations[e]) * width
-                    plain = message(kind, inputs, i, j, c)
-                    m = plain
-                    if weights is not None:
-                        m = m * splat(x, weights[e])
-                    back = where_equal(m, most, whole)
-                    if weight_gradient is not None:
-                        weight_gradient[e] += total(back * plain)
-                    if weights is not None:
-                        back = back * splat(x, weights[e])
-                    push_back(kind, back, inputs, sums, i, j, c)
+                e, end = wiring.edge_offsets[slot], wiring.edge_offsets[slot + 1]
+                while e < end:
+                    relation = wiring.relations[e]
+                    j = base + np.int64(relation) * width
+                    to_own, to_partner = zero, zero
+                    while e < end and wiring.relations[e] == relation:
+                        i = np.int64(wiring.sources[e]) * width
+                        plain = message(kind, inputs, i, j, c)
+                        m = plain
+                        if weights is not None:
+                            m = m * splat_as(span, x, weights[e])
+                        back = where_equal(m, most, whole)
+                        if weight_gradient is not None:
+                            weight_gradient[e] += total(back * plain)
+                        if weights is not None:
+                            back = back * splat_as(span, x, weights[e])
+                        push_to_state(kind, back, inputs, sums, i, j, c)
+                        to_own = add_own(kind, to_own, back, inputs, i, c)
+                        to_partner = add_partner(kind, to_partner, back, inputs, i, c)
+                        e += 1
+                    push_to_relation(kind, sums, j, c, to_own, to_partner)

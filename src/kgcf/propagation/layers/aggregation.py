@@ -2,11 +2,12 @@
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 from torch.nn import functional
 
-from kgcf.propagation.kernels.messages import KINDS, Tables, Wiring
+from kgcf.propagation.kernels.messages import Tables, Wiring, kind_of
 from kgcf.propagation.kernels.pna import pna_backward, pna_forward
 from kgcf.propagation.kernels.simd import VECTOR_BYTES, Floats
 from kgcf.propagation.kernels.single import extreme_backward, extreme_forward, sum_backward, sum_forward
@@ -14,16 +15,19 @@ from kgcf.propagation.layers.encoder import EncoderSettings
 from kgcf.propagation.plan.planner import LayerPlan
 
 
-def wire(layer: LayerPlan, relation_stride: int) -> Wiring:
-    """A layer of a plan as the kernels take it; the stride is 2R where relation vectors depend on the query."""
+def wire(layer: LayerPlan, vector_rows: NDArray[np.int64]) -> Wiring:
+    """A layer of a plan as the kernels take it, with the rows [B] at which the queries' relation vectors begin."""
     return Wiring(
         layer.slot_offsets,
         layer.degrees,
+        layer.reached,
         layer.edge_offsets,
         layer.sources,
         layer.relations,
         layer.heads,
-        relation_stride,
+        vector_rows,
+        0,
+        len(layer.degrees),
     )
 
 
@@ -52,10 +56,11 @@ def _pad(tensor: Tensor, halves: int, missing: int) -> Tensor:
     return functional.pad(halved, (0, missing)).flatten(1)  # [·, 2, D/2] → [·, D]
 
 
-def run_forward(settings: EncoderSettings, wiring: Wiring, inputs: Tables, weights: Floats | None) -> Floats:
-    """[S, A, D] the statistics, freshly computed."""
-    kind, how = KINDS[settings.message], settings.aggregate
-    statistics = np.empty((len(wiring.degrees), settings.statistics, inputs.x.shape[1]), inputs.x.dtype)
+def run_forward(
+    settings: EncoderSettings, wiring: Wiring, inputs: Tables, weights: Floats | None, statistics: Floats
+) -> None:
+    """Fill the statistics [·, A, D] of the slots that the wiring says."""
+    kind, how = kind_of(settings.message, inputs.x), settings.aggregate
     match how:
         case "pna":
             pna_forward(kind, wiring, inputs, weights, None, statistics)
@@ -63,7 +68,6 @@ def run_forward(settings: EncoderSettings, wiring: Wiring, inputs: Tables, weigh
             sum_forward(kind, wiring, inputs, weights, how == "mean", statistics)
         case "max" | "min":
             extreme_forward(kind, wiring, inputs, weights, 1.0 if how == "max" else -1.0, statistics)
-    return statistics
 
 
 def run_backward(
@@ -73,13 +77,11 @@ def run_backward(
     weights: Floats | None,
     statistics: Floats,
     gradient: Floats,
-    weighted: bool,
-) -> tuple[list[Tensor], Tensor | None]:
-    """Gradients of states, relation vectors and queries, and of the weights where these are wanted."""
-    kind, how = KINDS[settings.message], settings.aggregate
-    found = [torch.from_numpy(np.zeros_like(table)) for table in inputs]
-    sums = Tables(*(array_of(table) for table in found))
-    factors = np.zeros_like(weights) if weighted and weights is not None else None
+    sums: Tables,
+    factors: Floats | None,
+) -> None:
+    """Add the gradients of states, relation vectors and queries to `sums`, those of the weights to `factors`."""
+    kind, how = kind_of(settings.message, inputs.x), settings.aggregate
     match how:
         case "pna":
             pna_backward(kind, wiring, inputs, weights, statistics, gradient, sums, factors)
@@ -87,7 +89,6 @@ def run_backward(
             sum_backward(kind, wiring, inputs, weights, how == "mean", gradient, sums, factors)
         case "max" | "min":
             extreme_backward(kind, wiring, inputs, weights, statistics, gradient, sums, factors)
-    return found, None if factors is None else torch.from_numpy(factors)
 
 
 class _Aggregation(torch.autograd.Function):
@@ -104,7 +105,8 @@ class _Aggregation(torch.autograd.Function):
         weights: Tensor | None,
     ) -> Tensor:
         inputs = Tables(array_of(x), array_of(relations), array_of(q))
-        statistics = torch.from_numpy(run_forward(settings, wiring, inputs, optional_array(weights)))
+        statistics = x.new_empty(len(wiring.degrees), settings.statistics, x.shape[1])
+        run_forward(settings, wiring, inputs, optional_array(weights), array_of(statistics))
         ctx.settings, ctx.wiring = settings, wiring  # type: ignore[attr-defined]
         ctx.save_for_backward(x, relations, q, weights, statistics)  # type: ignore[arg-type]
         return statistics
@@ -112,16 +114,20 @@ class _Aggregation(torch.autograd.Function):
     @staticmethod
     def backward(ctx: FunctionCtx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         x, relations, q, weights, statistics = ctx.saved_tensors  # type: ignore[attr-defined]
-        sums, weight_sum = run_backward(
+        found = [torch.zeros_like(tensor) for tensor in (x, relations, q)]
+        weighted = ctx.needs_input_grad[5]  # type: ignore[attr-defined]
+        weight_sum = torch.zeros_like(weights) if weighted and weights is not None else None
+        run_backward(
             ctx.settings,  # type: ignore[attr-defined]
             ctx.wiring,  # type: ignore[attr-defined]
             Tables(array_of(x), array_of(relations), array_of(q)),
             optional_array(weights),
             array_of(statistics),
             array_of(gradients[0]),
-            ctx.needs_input_grad[5],  # type: ignore[attr-defined]
+            Tables(*(array_of(tensor) for tensor in found)),
+            optional_array(weight_sum),
         )
-        return None, None, *sums, weight_sum
+        return None, None, *found, weight_sum
 
 
 def array_of(tensor: Tensor) -> Floats:

@@ -1,13 +1,15 @@
 """One layer as one differentiable operation: kernels around matrix products, and a backward pass by hand.
 
 The same mathematics as `aggregate` followed by `EncoderLayer.update`, which the tests compare it with, without
-the many small operations that autograd would record.
+the many small operations that autograd would record. Slots are taken in blocks that the cache holds. The backward pass
+makes the statistics anew, block by block, instead of reading them back from memory.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
@@ -23,7 +25,10 @@ from kgcf.propagation.kernels.update import (
 )
 from kgcf.propagation.layers.aggregation import array_of, optional_array, run_backward, run_forward, wire
 from kgcf.propagation.layers.encoder import EncoderLayer, EncoderSettings
+from kgcf.propagation.layers.recycling import recycler
 from kgcf.propagation.plan.planner import LayerPlan
+
+BLOCK = 4096  # slots computed at once: their statistics stay in the cache between the kernels and the products
 
 
 def can_fuse(settings: EncoderSettings, like: Tensor) -> bool:
@@ -37,7 +42,7 @@ def advance(
     step: LayerPlan,
     x: Tensor,
     vectors: Tensor,
-    relation_stride: int,
+    vector_rows: NDArray[np.int64],
     q: Tensor,
     weights: Tensor | None,
     context: Tensor | None,
@@ -45,9 +50,7 @@ def advance(
     """[S, D] the states after one layer, from those before x [P, D], relation vectors [T, D], queries [B, D]."""
     norm = layer.layer_norm
     scales = step.scales.astype(array_of(x).dtype) if layer.settings.scalers > 1 else None
-    frame = _Frame(
-        layer.settings, wire(step, relation_stride), step.previous, scales, 0.0 if norm is None else norm.eps
-    )
+    frame = _Frame(layer.settings, wire(step, vector_rows), step.previous, scales, 0.0 if norm is None else norm.eps)
     result: Tensor = _Layer.apply(  # type: ignore[no-untyped-call]
         frame,
         x,
@@ -73,6 +76,29 @@ class _Frame:
     scales: Floats | None  # [S]
     epsilon: float
 
+    def block(self, part: slice) -> Wiring:
+        """The wiring of some slots."""
+        return self.wiring._replace(first=part.start, last=part.stop)
+
+    def scales_of(self, part: slice) -> Floats | None:
+        """The scales of some slots."""
+        return None if self.scales is None else self.scales[part]
+
+
+class _Room:
+    """Memory for one block of slots, used again by the next."""
+
+    def __init__(self, rows: int, stacked: Tensor, like: Tensor, backward: bool = False) -> None:
+        self._statistics = recycler.empty(rows, stacked.shape[1], like)  # [S, A·D]
+        self._parts = recycler.empty(rows, stacked.shape[0], like)  # [S, C·D]
+        self._own = recycler.empty(rows, like.shape[1], like)  # [S, D]
+        self.gradient = recycler.empty(rows if backward else 0, stacked.shape[1], like)  # [S, A·D]
+
+    def of(self, part: slice) -> tuple[Tensor, Tensor, Tensor]:
+        """Statistics, their products with the weights and own states, for the slots of a block."""
+        rows = part.stop - part.start
+        return self._statistics[:rows], self._parts[:rows], self._own[:rows]
+
 
 def split_weight(settings: EncoderSettings, weight: Tensor) -> tuple[Tensor, Tensor]:
     """W₀ [D, D] of the own state and the C blocks of the statistics, stacked [C·D, A·D]."""
@@ -89,7 +115,7 @@ def _unblock(settings: EncoderSettings, own: Tensor, stacked: Tensor) -> Tensor:
 
 
 class _Layer(torch.autograd.Function):
-    """Aggregate, multiply, finish; and back."""
+    """Aggregate, multiply, finish; and back. Blocks of slots, so that what is computed is still in the cache."""
 
     @staticmethod
     def forward(
@@ -106,19 +132,26 @@ class _Layer(torch.autograd.Function):
         shift: Tensor | None,
     ) -> Tensor:
         settings = frame.settings
-        inputs = Tables(array_of(x), array_of(vectors), array_of(q))
-        statistics = torch.from_numpy(run_forward(settings, frame.wiring, inputs, optional_array(weights))).flatten(1)
-        own = x.new_empty(len(frame.previous), settings.width)
-        gather_own(inputs.x, frame.previous, array_of(own))
+        inputs, factors = Tables(array_of(x), array_of(vectors), array_of(q)), optional_array(weights)
         own_weight, stacked = split_weight(settings, weight)
-        mixed, parts = own @ own_weight.T, statistics @ stacked.T  # [S, D], [S, C·D]
         norm = Norm(array_of(gain), array_of(shift), frame.epsilon) if gain is not None and shift is not None else None
-        rest = array_of(own) if settings.residual else None
-        deviations, out = x.new_empty(len(own)), torch.empty_like(own)
-        add_parts(array_of(mixed), array_of(parts), frame.scales, array_of(bias), optional_array(context), None)
-        finish_forward(array_of(mixed), norm, rest, array_of(deviations), array_of(out))
+        count = len(frame.previous)
+        mixed, out = (recycler.empty(count, settings.width, x) for _ in range(2))
+        deviations = x.new_empty(count)
+        room = _Room(min(count, BLOCK), stacked, x)
+        for begin in range(0, count, BLOCK):
+            part = slice(begin, min(begin + BLOCK, count))
+            statistics, parts, own = room.of(part)
+            run_forward(settings, frame.block(part), inputs, factors, array_of(statistics))
+            gather_own(inputs.x, frame.previous[part], array_of(own))
+            torch.mm(own, own_weight.T, out=mixed[part])  # [S, D]
+            torch.mm(statistics, stacked.T, out=parts)  # [S, C·D]
+            added = None if context is None else array_of(context[part])
+            add_parts(array_of(mixed[part]), array_of(parts), frame.scales_of(part), array_of(bias), added, None)
+            rest = array_of(own) if settings.residual else None
+            finish_forward(array_of(mixed[part]), norm, rest, array_of(deviations[part]), array_of(out[part]))
         ctx.frame, ctx.norm, ctx.context = frame, norm, context is not None  # type: ignore[attr-defined]
-        ctx.save_for_backward(x, vectors, q, weights, weight, statistics, own, mixed, deviations)  # type: ignore[arg-type]
+        ctx.save_for_backward(x, vectors, q, weights, weight, mixed, deviations)  # type: ignore[arg-type]
         return out
 
     @staticmethod
@@ -126,36 +159,53 @@ class _Layer(torch.autograd.Function):
         frame: _Frame = ctx.frame  # type: ignore[attr-defined]
         norm: Norm | None = ctx.norm  # type: ignore[attr-defined]
         settings = frame.settings
-        x, vectors, q, weights, weight, statistics, own, mixed, deviations = ctx.saved_tensors  # type: ignore[attr-defined]
+        x, vectors, q, weights, weight, mixed, deviations = ctx.saved_tensors  # type: ignore[attr-defined]
         gradient = gradients[0].contiguous()
         own_weight, stacked = split_weight(settings, weight)
-        parts = x.new_empty(len(own), len(stacked))  # [S, C·D]
-        bias_sum, gain_sum, shift_sum = sums = x.new_zeros(3, settings.width)
-        finish_backward(
-            array_of(gradient),
-            array_of(mixed),
-            norm,
-            array_of(deviations),
-            frame.scales,
-            array_of(parts),
-            array_of(sums),
-        )
-        before = parts[:, : settings.width]  # [S, D] gradient of the sum before the norm
-        weight_sum = _unblock(settings, before.T @ own, parts.T @ statistics)
-        inputs = Tables(array_of(x), array_of(vectors), array_of(q))
-        found, factor_sum = run_backward(
-            settings,
-            frame.wiring,
-            inputs,
-            optional_array(weights),
-            array_of(statistics),
-            array_of(parts @ stacked),
-            ctx.needs_input_grad[4],  # type: ignore[attr-defined]
-        )
-        own_gradient = before @ own_weight
-        if settings.residual:
-            own_gradient += gradient
-        scatter_own(array_of(own_gradient), frame.previous, array_of(found[0]))
-        context_gradient = before.contiguous() if ctx.context else None  # type: ignore[attr-defined]
+        inputs, factors = Tables(array_of(x), array_of(vectors), array_of(q)), optional_array(weights)
+        found = [recycler.zeros(tensor) for tensor in (x, vectors, q)]
+        sums = Tables(*(array_of(tensor) for tensor in found))
+        weighted = ctx.needs_input_grad[4]  # type: ignore[attr-defined]
+        factor_sum = torch.zeros_like(weights) if weighted and weights is not None else None
+        own_sum, stacked_sum = torch.zeros_like(own_weight), torch.zeros_like(stacked)
+        bias_sum, gain_sum, shift_sum = vector_sums = x.new_zeros(3, settings.width)
+        context_gradient = x.new_empty(gradient.shape) if ctx.context else None  # type: ignore[attr-defined]
+        count = len(frame.previous)
+        room = _Room(min(count, BLOCK), stacked, x, backward=True)
+        for begin in range(0, count, BLOCK):
+            part = slice(begin, min(begin + BLOCK, count))
+            statistics, parts, own = room.of(part)
+            run_forward(settings, frame.block(part), inputs, factors, array_of(statistics))  # made again, not kept
+            gather_own(inputs.x, frame.previous[part], array_of(own))
+            finish_backward(
+                array_of(gradient[part]),
+                array_of(mixed[part]),
+                norm,
+                array_of(deviations[part]),
+                frame.scales_of(part),
+                array_of(parts),
+                array_of(vector_sums),
+            )
+            before = parts[:, : settings.width]  # [S, D] gradient of the sum before the norm
+            own_sum.addmm_(before.T, own)
+            stacked_sum.addmm_(parts.T, statistics)
+            if context_gradient is not None:
+                context_gradient[part] = before
+            statistic_gradient = torch.mm(parts, stacked, out=room.gradient[: len(parts)])
+            run_backward(
+                settings,
+                frame.block(part),
+                inputs,
+                factors,
+                array_of(statistics),
+                array_of(statistic_gradient),
+                sums,
+                optional_array(factor_sum),
+            )
+            own_gradient = torch.mm(before, own_weight, out=own)
+            if settings.residual:
+                own_gradient += gradient[part]
+            scatter_own(array_of(own_gradient), frame.previous[part], sums.x)
+        weight_sum = _unblock(settings, own_sum, stacked_sum)
         norm_sums = (None, None) if norm is None else (gain_sum, shift_sum)
         return None, *found, factor_sum, context_gradient, weight_sum, bias_sum, *norm_sums

@@ -5,20 +5,19 @@ see the same graph. Slots are placed by degree, and every degree that occurs oft
 matrix of its s: a third of the arithmetic of three products.
 """
 
-import threading
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from kgcf.machine.compiled import kernel
-from kgcf.propagation.kernels.messages import KINDS, Tables
+from kgcf.propagation.kernels.messages import Tables, kind_of
 from kgcf.propagation.kernels.pna import pna_forward
 from kgcf.propagation.kernels.update import Norm, add_parts, finish_forward, gather_own
 from kgcf.propagation.layers.aggregation import array_of, optional_array, wire
 from kgcf.propagation.layers.encoder import SMALLEST_SCALE, EncoderLayer
 from kgcf.propagation.layers.fused import can_fuse, split_weight
+from kgcf.propagation.layers.recycling import recycler
 from kgcf.propagation.plan.planner import LayerPlan, Plan
 
 SMALLEST_GROUP = 48  # slots of one degree that are worth a product of their own
@@ -36,7 +35,7 @@ def advance_by_degree(
     step: LayerPlan,
     x: Tensor,
     vectors: Tensor,
-    relation_stride: int,
+    vector_rows: NDArray[np.int64],
     q: Tensor,
     weights: Tensor | None,
     context: Tensor | None,
@@ -45,10 +44,11 @@ def advance_by_degree(
     """[S, D] the states after one layer, from those before x [P, D], relation vectors [T, D], queries [B, D]."""
     settings, norm = layer.settings, layer.layer_norm
     positions, offsets, examples = _group_by_degree(step.degrees, smallest)
-    statistics = _borrow(len(positions), settings.statistics * settings.width, x)
+    statistics = recycler.empty(len(positions), settings.statistics * settings.width, x)
     inputs = Tables(array_of(x), array_of(vectors), array_of(q))
-    wiring = wire(step, relation_stride)
-    pna_forward(KINDS[settings.message], wiring, inputs, optional_array(weights), positions, array_of(statistics))
+    wiring = wire(step, vector_rows)
+    kind = kind_of(settings.message, inputs.x)
+    pna_forward(kind, wiring, inputs, optional_array(weights), positions, array_of(statistics))
     own_weight, stacked = split_weight(settings, layer.linear.weight)
     scales = torch.from_numpy(step.scales).to(x)
     parts = x.new_empty(len(positions), settings.width)
@@ -69,18 +69,6 @@ def advance_by_degree(
     residual = array_of(own) if settings.residual else None
     finish_forward(array_of(mixed), kernel_norm, residual, array_of(x.new_empty(len(own))), array_of(out))
     return out
-
-
-_kept = threading.local()
-
-
-def _borrow(rows: int, columns: int, like: Tensor) -> Tensor:
-    """[rows, columns] of memory that this thread keeps from layer to layer; fresh pages cost more than filling them."""
-    kept: Tensor | None = getattr(_kept, "memory", None)
-    if kept is None or kept.dtype != like.dtype or kept.numel() < rows * columns:
-        kept = like.new_empty(5 * rows * columns // 4)
-        _kept.memory = kept
-    return kept[: rows * columns].view(rows, columns)
 
 
 def _multiply_groups(

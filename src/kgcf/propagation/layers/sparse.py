@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from kgcf.propagation.layers.aggregation import aggregate, wire
@@ -61,7 +63,9 @@ def propagate(
     `edge_weights`, one [M] per layer 1 … L in the order of the plan's edges, multiply the messages on top of the
     graph's own weights; they are there to be differentiated. `compiled` overrules `runs_compiled`.
     """
-    q = encoder.queries(torch.from_numpy(plan.relations).to(encoder.query.weight.device))  # [B, D]
+    asked, which = np.unique(plan.relations, return_inverse=True)  # queries of one relation share its vectors
+    kinds = encoder.queries(torch.from_numpy(asked).to(encoder.query.weight.device))  # [U, D]
+    q = kinds[torch.from_numpy(which).to(kinds.device)]  # [B, D]
     compiled = runs_compiled(q.device) if compiled is None else compiled
     contexts = _slot_contexts(plan) if encoder.settings.context == "layers" else None
     x = q[torch.from_numpy(plan.layers[0].queries).to(q.device)]  # [S_0, D]: the heads
@@ -70,36 +74,40 @@ def propagate(
         weights = _message_weights(plan, step, None if edge_weights is None else edge_weights[depth], q)
         context = None
         if contexts is not None:
-            rows = contexts.row_tensor(q)[begin : begin + len(step.entities)]
-            context = contexts.project(layer.context_weight)[rows]  # [U, D] → [S, D]
-        x = _advance(plan, layer, step, x, q, weights, context, compiled)
+            listed = contexts.row_tensor(q)[begin : begin + len(step.entities)]
+            context = contexts.project(layer.context_weight)[listed]  # [U, D] → [S, D]
+        vectors = layer.relation_vectors(kinds)
+        rows = which * vectors.shape[1] if vectors.dim() == 3 else np.zeros_like(which)
+        vectors = vectors.reshape(-1, x.shape[1])  # [U, 2R, D] → [U·2R, D]
+        x = _advance(plan, layer, step, x, _Sent(vectors, rows, q, weights), context, compiled)
         begin += len(step.entities)
     candidate_rows = None if plan.rows is None else torch.from_numpy(plan.rows).to(q.device)
     return SparseStates(plan, q, x, candidate_rows, compiled)
 
 
+@dataclass(frozen=True, eq=False)
+class _Sent:
+    """What the messages of a layer are made of, besides the states."""
+
+    vectors: Tensor  # [T, D] relation vectors
+    rows: NDArray[np.int64]  # [B] where a query's begin
+    q: Tensor  # [B, D]
+    weights: Tensor | None  # [M]
+
+
 def _advance(
-    plan: Plan,
-    layer: EncoderLayer,
-    step: LayerPlan,
-    x: Tensor,
-    q: Tensor,
-    weights: Tensor | None,
-    context: Tensor | None,
-    compiled: bool,
+    plan: Plan, layer: EncoderLayer, step: LayerPlan, x: Tensor, sent: _Sent, context: Tensor | None, compiled: bool
 ) -> Tensor:
     """[S, D] the states after one layer, from those before [P, D]."""
-    vectors = layer.relation_vectors(q)
-    stride = vectors.shape[1] if vectors.dim() == 3 else 0
-    vectors = vectors.reshape(-1, x.shape[1])  # [B, 2R, D] → [B·2R, D]
+    vectors, rows, q, weights = sent.vectors, sent.rows, sent.q, sent.weights
     if compiled and can_group(layer, plan, x):
-        return advance_by_degree(layer, step, x, vectors, stride, q, weights, context)
+        return advance_by_degree(layer, step, x, vectors, rows, q, weights, context)
     if compiled and can_fuse(layer.settings, x):
-        return advance(layer, step, x, vectors, stride, q, weights, context)
+        return advance(layer, step, x, vectors, rows, q, weights, context)
     if compiled:
-        statistics = aggregate(layer.settings, wire(step, stride), x, vectors, q, weights)
+        statistics = aggregate(layer.settings, wire(step, rows), x, vectors, q, weights)
     else:
-        statistics = aggregate_with_torch(layer.settings, step, stride, x, vectors, q, weights)
+        statistics = aggregate_with_torch(layer.settings, step, rows, x, vectors, q, weights)
     own = pick_rows(x, torch.from_numpy(step.previous).to(q.device))
     scale = torch.from_numpy(step.scales).to(q)
     return layer.update(own, statistics, scale, context)

@@ -8,19 +8,22 @@ from numpy.typing import NDArray
 from kgcf.machine.compiled import kernel
 from kgcf.propagation.plan.cones import (
     Adjacency,
-    Buffers,
-    Edges,
     Questions,
     Scratch,
-    Slots,
     clear_cones,
     grow_cones,
-    list_edges,
     log_degree_change,
     mark_hidden,
-    select_everything,
-    select_members,
-    set_places,
+)
+from kgcf.propagation.plan.listing import (
+    Buffers,
+    Draw,
+    Edges,
+    Slots,
+    list_above,
+    list_below,
+    list_lowest,
+    number_members,
 )
 
 
@@ -38,6 +41,8 @@ class Findings(NamedTuple):
 
     slot_counts: NDArray[np.int64]  # [B, L + 1]
     edge_counts: NDArray[np.int64]  # [B, L + 1]
+    slot_starts: NDArray[np.int64]  # [B, L + 1] where a layer's slots begin in the buffers
+    edge_starts: NDArray[np.int64]  # [B, L + 1]
     log_degrees: NDArray[np.float64]  # [B] change of the sum of log(degree + 1) by the hidden set
     rows: NDArray[np.int64]  # [B, K] slot of every candidate in the last layer, within the query, −1 unreached
     meetings: NDArray[np.int64]  # [B] the depth at which the cones met
@@ -50,16 +55,26 @@ def _widened(array: NDArray[np.int32], used: int, room: int) -> NDArray[np.int32
     return wider
 
 
+class Written(NamedTuple):
+    """The buffers, and how far they are full."""
+
+    buffers: Buffers
+    slot: int
+    edge: int
+
+
 @kernel
-def _with_room(buffers: Buffers, slot_end: int, slot_count: int, edge_end: int, edge_count: int) -> Buffers:
-    """The buffers, made wider where so many more slots and edges do not fit behind those that they hold."""
-    slots, edges = buffers.slots, buffers.edges
+def _with_room(written: Written, slot_count: int, edge_count: int) -> Written:
+    """The same in buffers made wider where so many more slots and edges do not fit behind those that they hold."""
+    slots, edges = written.buffers.slots, written.buffers.edges
+    slot_end, edge_end = written.slot, written.edge
     if slot_end + slot_count > len(slots.entities):
         room = 2 * (slot_end + slot_count)
         slots = Slots(
             _widened(slots.entities, slot_end, room),
             _widened(slots.previous, slot_end, room),
             _widened(slots.degrees, slot_end, room),
+            _widened(slots.reached, slot_end, room),
             _widened(slots.edge_counts, slot_end, room),
         )
     if edge_end + edge_count > len(edges.sources):
@@ -69,7 +84,7 @@ def _with_room(buffers: Buffers, slot_end: int, slot_count: int, edge_end: int, 
             _widened(edges.relations, edge_end, room),
             _widened(edges.entries, edge_end, room),
         )
-    return Buffers(slots, edges)
+    return Written(Buffers(slots, edges), slot_end, edge_end)
 
 
 @kernel
@@ -87,28 +102,86 @@ def _find_rows(candidates: NDArray[np.int64], slot_of: NDArray[np.int32], rows: 
 
 
 @kernel
-def _list_layers(
-    graph: Adjacency,
-    hidden: NDArray[np.int32],
-    scratch: Scratch,
-    sizes: NDArray[np.int64],
-    buffers: Buffers,
-    slot_used: int,
-    edge_used: int,
-    edge_counts: NDArray[np.int64],
-) -> tuple[int, int, Buffers]:
-    """Write one query's layers behind what the buffers hold; the last layer's slots stay in `place`."""
-    for layer in range(len(sizes)):
-        size = sizes[layer]
-        most = _most_edges(graph, scratch.members[layer, :size])
-        buffers = _with_room(buffers, slot_used, size, edge_used, most)
-        end = list_edges(graph, hidden, scratch, layer, size, buffers, slot_used, edge_used)
-        edge_counts[layer] = end - edge_used
-        slot_used, edge_used = slot_used + size, end
-        if layer > 0:
-            set_places(scratch, layer - 1, sizes[layer - 1], True)
-        set_places(scratch, layer, size, False)
-    return slot_used, edge_used, buffers
+def _note(findings: Findings, b: int, layer: int, written: Written, slot_count: int, edge_end: int) -> Written:
+    """Say where a layer of a query, just written, stands in the buffers."""
+    findings.slot_starts[b, layer], findings.slot_counts[b, layer] = written.slot, slot_count
+    findings.edge_starts[b, layer], findings.edge_counts[b, layer] = written.edge, edge_end - written.edge
+    return Written(written.buffers, written.slot + slot_count, edge_end)
+
+
+@kernel
+def _list_downwards(
+    graph: Adjacency, scratch: Scratch, findings: Findings, b: int, top: int, size: int, written: Written, draw: Draw
+) -> Written:
+    """Write the layers of a query from `top`, whose members are known, down to 0."""
+    for layer in range(top, 0, -1):
+        written = _with_room(written, size, _most_edges(graph, scratch.members[layer, :size]))
+        kept, end, below = list_below(graph, scratch, layer, size, written.buffers, written.slot, written.edge, draw)
+        written = _note(findings, b, layer, written, kept, end)
+        size = below
+        number_members(scratch, layer - 1, size, True)
+    written = _with_room(written, size, 1)
+    list_lowest(graph, scratch, size, written.buffers, written.slot)
+    return _note(findings, b, 0, written, size, written.edge)
+
+
+@kernel
+def _list_upwards(
+    graph: Adjacency, scratch: Scratch, findings: Findings, b: int, bottom: int, ranking: bool, written: Written
+) -> Written:
+    """Write the layers of a query above `bottom`, which is written; the members of the last one stay numbered."""
+    layers = findings.slot_counts.shape[1] - 1
+    number_members(scratch, bottom, findings.slot_counts[b, bottom], False)
+    for layer in range(bottom + 1, layers + 1):
+        side, depth = (0, layer) if ranking else (1, layers - layer)
+        candidates = scratch.ball[side, : scratch.levels[side, depth + 1]]
+        written = _with_room(written, len(candidates), _most_edges(graph, candidates))
+        kept, end = list_above(graph, scratch, layer, candidates, written.buffers, written.slot, written.edge)
+        written = _note(findings, b, layer, written, kept, end)
+        number_members(scratch, layer - 1, findings.slot_counts[b, layer - 1], True)
+        number_members(scratch, layer, kept, False)
+    return written
+
+
+@kernel
+def _meet(scratch: Scratch, layer: int, backward: int, drawn: bool) -> int:
+    """The members of the layer where the cones meet: who is in both; how many.
+
+    Before a draw these are the candidates: whether they are reached is seen by their edges.
+    """
+    count = 0
+    for i in range(scratch.levels[1, backward + 1]):
+        entity = scratch.ball[1, i]
+        if drawn or scratch.ahead[entity] >= 0:
+            scratch.members[layer, count] = entity
+            count += 1
+    return count
+
+
+@kernel
+def _plan_query(
+    graph: Adjacency, questions: Questions, scratch: Scratch, findings: Findings, b: int, meeting: int, written: Written
+) -> Written:
+    """Write all layers of one query."""
+    head, candidates = questions.heads[b], questions.candidates[b]
+    layers = findings.slot_counts.shape[1] - 1
+    drawn = questions.fan_in > 0 and not questions.ranking
+    steps = layers - 1 if drawn else layers  # a draw goes down from the candidates, knowing who is reached below
+    forward = grow_cones(graph, scratch, head, candidates, steps, steps if drawn or questions.ranking else meeting)
+    findings.meetings[b] = layers if drawn else forward
+    if questions.ranking:
+        start, size = 0, 1
+        scratch.members[0, 0] = head
+    else:
+        start = findings.meetings[b]
+        size = _meet(scratch, start, steps - forward, drawn)
+    draw = Draw(questions.fan_in, questions.keys[b])
+    written = _list_downwards(graph, scratch, findings, b, start, size, written, draw)
+    written = _list_upwards(graph, scratch, findings, b, start, questions.ranking, written)
+    _find_rows(candidates, scratch.slot_of, findings.rows[b])
+    number_members(scratch, layers, findings.slot_counts[b, layers], True)
+    clear_cones(scratch, forward, steps - forward)
+    return written
 
 
 @kernel
@@ -123,32 +196,17 @@ def plan_queries(
     meeting: int,
 ) -> tuple[int, Buffers]:
     """Plan the queries from `first` on until the budget is full; where it stopped, and the buffers."""
-    slot_used, edge_used = 0, 0
-    layers = findings.slot_counts.shape[1] - 1
+    written = Written(buffers, 0, 0)
     for b in range(first, len(questions.heads)):
         hidden = questions.hidden_triples[questions.hidden_offsets[b] : questions.hidden_offsets[b + 1]]
-        heads, tails = graph.ends[hidden, 0], graph.ends[hidden, 2]
-        mark_hidden(heads, tails, scratch.hidden_at, 1)
-        findings.log_degrees[b] = log_degree_change(graph, heads, tails, scratch.hidden_at)
-        candidates, sizes = questions.candidates[b], findings.slot_counts[b]
-        met = grow_cones(graph, hidden, scratch, questions.heads[b], candidates, layers, meeting)
-        findings.meetings[b] = met
-        if questions.ranking:
-            select_everything(scratch, layers, sizes)
-        else:
-            select_members(graph, hidden, scratch, layers, met, sizes)
-        slot_end, edge_end, buffers = _list_layers(
-            graph, hidden, scratch, sizes, buffers, slot_used, edge_used, findings.edge_counts[b]
-        )
-        _find_rows(candidates, scratch.slot_of, findings.rows[b])
-        set_places(scratch, layers, sizes[layers], True)
-        clear_cones(scratch, met, layers - met)
-        mark_hidden(heads, tails, scratch.hidden_at, -1)
-        cost = slot_end * limits.slot_bytes + edge_end * limits.edge_bytes + (b + 1 - first) * limits.query_bytes
-        if cost > limits.budget and b > first:
-            return b, buffers
-        slot_used, edge_used = slot_end, edge_end
-    return len(questions.heads), buffers
+        mark_hidden(graph, hidden, scratch, False)
+        findings.log_degrees[b] = log_degree_change(graph, hidden, scratch.hidden_at)
+        written = _plan_query(graph, questions, scratch, findings, b, meeting, written)
+        mark_hidden(graph, hidden, scratch, True)
+        cost = written.slot * limits.slot_bytes + written.edge * limits.edge_bytes
+        if cost + (b + 1 - first) * limits.query_bytes > limits.budget and b > first:
+            return b, written.buffers
+    return len(questions.heads), written.buffers
 
 
 class LayerSlots(NamedTuple):
@@ -157,6 +215,7 @@ class LayerSlots(NamedTuple):
     entities: NDArray[np.int32]  # [S]
     previous: NDArray[np.int32]  # [S]
     degrees: NDArray[np.int32]  # [S]
+    reached: NDArray[np.int32]  # [S]
     edge_offsets: NDArray[np.int64]  # [S + 1]
     scales: NDArray[np.float64]  # [S]
     heads: NDArray[np.int64]  # [B]
@@ -182,6 +241,7 @@ def collect_slots(
             layer.entities[target] = entity
             layer.previous[target] = before + offsets_before[b] if before >= 0 else -1
             layer.degrees[target] = degree
+            layer.reached[target] = slots.reached[source]
             layer.edge_offsets[target + 1] = layer.edge_offsets[target] + slots.edge_counts[source]
             layer.scales[target] = np.log(degree + 1.0) / means[b] if means[b] > 0 else 0.0
             if entity == heads[b]:

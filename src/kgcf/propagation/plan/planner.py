@@ -10,7 +10,8 @@ from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import HiddenTriples, hide_nothing
 from kgcf.errors import DataError, SettingsError
 from kgcf.propagation.plan.assembly import Findings, LayerSlots, Limits, collect_edges, collect_slots, plan_queries
-from kgcf.propagation.plan.cones import Adjacency, Buffers, Edges, Questions, Scratch, Slots
+from kgcf.propagation.plan.cones import Adjacency, Questions, Scratch
+from kgcf.propagation.plan.listing import Buffers, Edges, Slots
 
 MOST_LAYERS = 120  # distances are kept in one byte
 
@@ -23,6 +24,7 @@ class LayerPlan:
     entities: NDArray[np.int32]  # [S]
     previous: NDArray[np.int32]  # [S] slot of the same entity in the layer before, −1 if it was not reached yet
     degrees: NDArray[np.int32]  # [S] visible edges that enter the entity, listed or not
+    reached: NDArray[np.int32]  # [S] those from reached entities; more than are listed where these are a draw
     edge_offsets: NDArray[np.int64]  # [S + 1] first edge of every slot
     sources: NDArray[np.int32]  # [M] slot in the layer before
     relations: NDArray[np.int32]  # [M] in 0 … 2R − 1, in the direction of the message
@@ -63,6 +65,14 @@ class Plan:
     def edge_count(self) -> int:
         """Messages of all layers."""
         return sum(len(layer.sources) for layer in self.layers)
+
+
+@dataclass(frozen=True, eq=False)
+class Thinning:
+    """Updates of a batch aggregate at most `fan_in` of their reached edges, drawn anew for every query and layer."""
+
+    fan_in: int
+    keys: NDArray[np.uint64]  # [B] what the draws of a query depend on, besides layer and entity
 
 
 @dataclass(frozen=True)
@@ -118,16 +128,22 @@ class Planner:
             max(len(graph), 1),
         )
         self._log_degrees = float(np.log1p(graph.degrees).sum())
-        self._scratch = _new_scratch(graph.entity_count, layers)
+        self._scratch = _new_scratch(graph, layers)
+        self._most_degree = int(graph.degrees.max(initial=0))
         self._buffers = Buffers(
-            Slots(*(np.empty(1024, np.int32) for _ in range(4))), Edges(*(np.empty(1024, np.int32) for _ in range(3)))
+            Slots(*(np.empty(1024, np.int32) for _ in range(5))), Edges(*(np.empty(1024, np.int32) for _ in range(3)))
         )
 
     def plan(
-        self, heads: ArrayLike, relations: ArrayLike, candidates: ArrayLike | None, hidden: HiddenTriples | None = None
+        self,
+        heads: ArrayLike,
+        relations: ArrayLike,
+        candidates: ArrayLike | None,
+        hidden: HiddenTriples | None = None,
+        thinning: Thinning | None = None,
     ) -> Plan:
         """One plan for the whole batch; candidates [B, K], or None to rank every entity."""
-        return next(self.parts(heads, relations, candidates, hidden))
+        return next(self.parts(heads, relations, candidates, hidden, thinning=thinning))
 
     def parts(
         self,
@@ -136,9 +152,16 @@ class Planner:
         candidates: ArrayLike | None,
         hidden: HiddenTriples | None = None,
         budget: Budget | None = None,
+        thinning: Thinning | None = None,
     ) -> Iterator[Plan]:
-        """Plans for consecutive parts of the batch, each as large as the budget allows and at least one query."""
-        questions = _pose(heads, candidates, hidden)
+        """Plans for consecutive parts of the batch, each as large as the budget allows and at least one query.
+
+        `thinning`, in training, lets an update aggregate a draw of its edges. Where no entity has more edges than
+        may be drawn, the plan is the exact one, bit for bit.
+        """
+        if thinning is not None and thinning.fan_in >= self._most_degree:
+            thinning = None
+        questions = _pose(heads, candidates, hidden, thinning)
         asked = np.ascontiguousarray(relations, dtype=np.int64)
         self._check(questions, asked)
         findings = _new_findings(len(asked), questions.candidates.shape[1], self.layers)
@@ -153,7 +176,7 @@ class Planner:
                 findings,
                 limits,
                 first,
-                self.layers if questions.ranking else self._meeting,  # ranking has no backward cone
+                self._meeting,
             )
             yield self._assemble(questions, asked, findings, first, end)
             first = end
@@ -169,6 +192,8 @@ class Planner:
                 f"A batch of {count} heads came with {len(relations)} relations and hidden triples for "
                 f"{len(questions.hidden_offsets) - 1} queries; give one of each per query."
             )
+        if len(questions.keys) != count:
+            raise DataError(f"A batch of {count} queries came with {len(questions.keys)} keys; give one per query.")
         for name, ids, limit in (
             ("head", questions.heads, self.graph.entity_count),
             ("candidate", questions.candidates, self.graph.entity_count),
@@ -182,7 +207,7 @@ class Planner:
     ) -> Plan:
         part = slice(first, end)
         means = (self._log_degrees + findings.log_degrees[part]) / max(self.graph.entity_count, 1)
-        layers = self._layers(questions.heads[part], findings.slot_counts[part], findings.edge_counts[part], means)
+        layers = self._layers(questions.heads[part], findings, part, means)
         hidden_offsets = questions.hidden_offsets[first : end + 1]
         hidden = HiddenTriples(
             hidden_offsets - hidden_offsets[0], questions.hidden_triples[hidden_offsets[0] : hidden_offsets[-1]]
@@ -203,15 +228,12 @@ class Planner:
         )
 
     def _layers(
-        self,
-        heads: NDArray[np.int64],
-        slot_counts: NDArray[np.int64],
-        edge_counts: NDArray[np.int64],
-        means: NDArray[np.float64],
+        self, heads: NDArray[np.int64], findings: Findings, part: slice, means: NDArray[np.float64]
     ) -> tuple[LayerPlan, ...]:
-        """Turn the buffers, query by query and layer by layer, into layers over all queries."""
-        slot_starts = np.ascontiguousarray(_offsets(slot_counts.ravel())[:-1].reshape(slot_counts.shape).T)
-        edge_starts = np.ascontiguousarray(_offsets(edge_counts.ravel())[:-1].reshape(edge_counts.shape).T)
+        """Turn the buffers, written query by query, into layers over all queries."""
+        slot_counts, edge_counts = findings.slot_counts[part], findings.edge_counts[part]
+        slot_starts = np.ascontiguousarray(findings.slot_starts[part].T)
+        edge_starts = np.ascontiguousarray(findings.edge_starts[part].T)
         before = np.zeros(len(heads) + 1, np.int64)
         layers = []
         for index in range(self.layers + 1):
@@ -234,6 +256,7 @@ def _new_layer_slots(slot_count: int, query_count: int) -> LayerSlots:
         entities=np.empty(slot_count, np.int32),
         previous=np.empty(slot_count, np.int32),
         degrees=np.empty(slot_count, np.int32),
+        reached=np.empty(slot_count, np.int32),
         edge_offsets=np.empty(slot_count + 1, np.int64),
         scales=np.empty(slot_count, np.float64),
         heads=np.empty(query_count, np.int64),
@@ -244,19 +267,23 @@ def _offsets(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
 
 
-def _new_scratch(entity_count: int, layers: int) -> Scratch:
+def _new_scratch(graph: KnowledgeGraph, layers: int) -> Scratch:
+    entity_count = graph.entity_count
     return Scratch(
         ahead=np.full(entity_count, -1, np.int8),
         behind=np.full(entity_count, -1, np.int8),
         slot_of=np.full(entity_count, -1, np.int32),
         hidden_at=np.zeros(entity_count, np.int32),
+        hidden=np.zeros(len(graph), np.bool_),
         ball=np.empty((2, entity_count), np.int32),
         levels=np.zeros((2, layers + 2), np.int64),
         members=np.empty((layers + 1, entity_count), np.int32),
     )
 
 
-def _pose(heads: ArrayLike, candidates: ArrayLike | None, hidden: HiddenTriples | None) -> Questions:
+def _pose(
+    heads: ArrayLike, candidates: ArrayLike | None, hidden: HiddenTriples | None, thinning: Thinning | None
+) -> Questions:
     """The batch as the kernels want it: contiguous; candidates are [B, 0] when ranking."""
     sources = np.ascontiguousarray(heads, dtype=np.int64)
     hidden = hide_nothing(len(sources)) if hidden is None else hidden
@@ -267,6 +294,8 @@ def _pose(heads: ArrayLike, candidates: ArrayLike | None, hidden: HiddenTriples 
         np.ascontiguousarray(hidden.offsets, dtype=np.int64),
         np.ascontiguousarray(hidden.triples, dtype=np.int32),
         candidates is None,
+        0 if thinning is None else thinning.fan_in,
+        np.zeros(len(sources), np.uint64) if thinning is None else np.ascontiguousarray(thinning.keys, dtype=np.uint64),
     )
 
 
@@ -274,6 +303,8 @@ def _new_findings(query_count: int, candidate_count: int, layers: int) -> Findin
     return Findings(
         slot_counts=np.zeros((query_count, layers + 1), np.int64),
         edge_counts=np.zeros((query_count, layers + 1), np.int64),
+        slot_starts=np.zeros((query_count, layers + 1), np.int64),
+        edge_starts=np.zeros((query_count, layers + 1), np.int64),
         log_degrees=np.zeros(query_count, np.float64),
         rows=np.full((query_count, candidate_count), -1, np.int64),
         meetings=np.zeros(query_count, np.int64),

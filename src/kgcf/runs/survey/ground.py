@@ -62,13 +62,19 @@ class Allowance:
 
 
 def mean_work(
-    planner: Planner, heads: NDArray[np.int64], relations: NDArray[np.int64], batch: Batch | None, budget: Budget
+    planner: Planner,
+    heads: NDArray[np.int64],
+    relations: NDArray[np.int64],
+    batch: Batch | None,
+    budget: Budget,
+    fan_in: int | None = None,
 ) -> Work:
     """Updates and messages per query: of a training batch, or, without one, of ranking every entity."""
     if not len(heads):
         return Work(0.0, 0.0)
     asked = (None, None) if batch is None else (batch.candidates, batch.hidden)
+    thinning = None if batch is None else batch.thinning(fan_in)
     updates = messages = 0
-    for plan in planner.parts(heads, relations, *asked, budget):
+    for plan in planner.parts(heads, relations, *asked, budget, thinning):
         updates, messages = updates + plan.slot_count, messages + plan.edge_count
     return Work(updates / len(heads), messages / len(heads))

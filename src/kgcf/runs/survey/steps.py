@@ -82,9 +82,7 @@ def time_steps(ground: Ground, layers: int, negatives: int, threads: int, most: 
             optimiser.step()
             taken = ground.clock() - began
             if step:
-                found.append(
-                    (mean_work(planner, batch.heads, batch.relations, batch, budget), taken * 1e3 / max(len(batch), 1))
-                )
+                found.append((_work(planner, batch, settings, budget), taken * 1e3 / max(len(batch), 1)))
                 spent += taken
             if spent > QUICK:
                 break
@@ -146,12 +144,16 @@ def _count_passes(ground: Ground, layers: int, negatives: int) -> Work:
     for step, asked in enumerate(_steps(ground, COUNTED // 8, 8)):
         batch = _batch(ground, settings, asked, step)
         if len(batch):
-            work = mean_work(planner, batch.heads, batch.relations, batch, budget)
+            work = _work(planner, batch, settings, budget)
             total += len(batch) * np.array([work.updates, work.messages])
             passes += len(batch)
         if passes and ground.clock() - began > QUICK / 10:
             break
     return Work(*(total / max(passes, 1)).tolist())
+
+
+def _work(planner: Planner, batch: Batch, settings: Settings, budget: Budget) -> Work:
+    return mean_work(planner, batch.heads, batch.relations, batch, budget, settings.training.fan_in)
 
 
 def _stand_ins(ground: Ground) -> Substitutes | None:
