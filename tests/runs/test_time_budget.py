@@ -1,6 +1,7 @@
 """A time for training: what is surveyed, what is chosen, what stays as the user said, and what is refused."""
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 from kgcf.causal.cached_stages import CausalStages
+from kgcf.cli import train as training_command
 from kgcf.cli.train import train_command
 from kgcf.config import configure
 from kgcf.data.dataset import Dataset
@@ -186,6 +188,17 @@ def test_too_little_time_is_refused_before_anything_is_written(tmp_path: Path) -
     assert not (tmp_path / "run").exists()
 
 
+def test_reading_counts_as_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command began an hour ago, the clock says: nothing is left of its half hour."""
+    data = write_folder(dataset(), tmp_path / "tiny")
+    monkeypatch.setattr(training_command, "monotonic", lambda: time.monotonic() - 3600)
+    changes = [part for change in FIXED for part in ("--set", change)]
+    wanted = [str(data), "--time", "30m", "--preset", "nbfnet", "--output", str(tmp_path / "run"), *changes]
+    said = CliRunner().invoke(command(), wanted)
+    assert isinstance(said.exception, TimeError)
+    assert "reading and survey 60 min" in str(said.exception)
+
+
 def ground(data: Dataset, *changes: str) -> Ground:
     settings = configure("nbfnet", changes=(*SMALL, "training.remove=triple", *changes))
     return Ground(data, settings, None, None, torch.device("cpu"), step_context)
@@ -200,7 +213,8 @@ def test_a_survey_of_a_real_graph() -> None:
     updates = [cost.work.updates for cost in survey.passes]
     assert updates == sorted(updates)
     assert updates[0] > 0
-    assert all(cost.milliseconds > 0 for cost in (*survey.passes, *survey.ranks))
+    assert all(cost.milliseconds > 0 for cost in survey.passes)
+    assert all(rank.milliseconds > 0 for rank in survey.ranks)
     assert (survey.sweep, survey.batch) == (144, 8)  # passes over both ends, in whole steps
     asked = len({(h, r) for h, r, _ in data.graph.triples.tolist()})  # what `complete` would ask
     assert survey.questions == Questions(valid=11, valid_triples=6, calibration=11 + asked + 10, test=10)

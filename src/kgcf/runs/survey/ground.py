@@ -72,9 +72,9 @@ def mean_work(
     """Updates and messages per query: of a training batch, or, without one, of ranking every entity."""
     if not len(heads):
         return Work(0.0, 0.0)
-    asked = (None, None) if batch is None else (batch.candidates, batch.hidden)
+    candidates, hidden = (None, None) if batch is None else (batch.candidates, batch.hidden)
     thinning = None if batch is None else batch.thinning(fan_in)
     updates = messages = 0
-    for plan in planner.parts(heads, relations, *asked, budget, thinning):
+    for plan in planner.parts(heads, relations, candidates, hidden, budget, thinning):
         updates, messages = updates + plan.slot_count, messages + plan.edge_count
     return Work(updates / len(heads), messages / len(heads))
