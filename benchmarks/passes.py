@@ -58,7 +58,9 @@ def measure(data: Dataset, preset: str, changes: tuple[str, ...], seconds: float
         run = fit(data, Path(scratch) / "run", preset=preset, changes=filled)
         spent = time.process_time() - started
         chosen = np.random.default_rng(0).permutation(len(data.valid))[:triples]
-        ranks = rank_answers(run.observe(observed="train").scorer, data.valid, data.valid.queries[chosen]).realistic
+        ranks = rank_answers(
+            run.bind(data.valid.observed, data.valid.entities).scorer, data.valid, data.valid.queries[chosen]
+        ).realistic
     return {
         "milliseconds_per_pass": cost * 1000,
         "passes": steps * size,

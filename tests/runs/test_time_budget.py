@@ -23,7 +23,7 @@ from kgcf.runs.folder import SURVEY, RunFolder
 from kgcf.runs.survey import steps
 from kgcf.runs.survey.graph import options_for, survey_graph
 from kgcf.runs.survey.ground import Allowance, Ground
-from kgcf.runs.time_budget import USUAL, time_limit
+from kgcf.runs.time_budget import SHORT, USUAL, longest_training, time_limit
 from kgcf.storage import map_arrays
 from kgcf.training.choice import DEPTHS, NEGATIVES, TimeError
 from kgcf.training.cost_model import Work
@@ -85,9 +85,22 @@ class Stopping(Listener):
         (12, (), 12.0),
     ],
 )
-def test_who_gets_how_much_time(wanted: str | float | None, changes: tuple[str, ...], limit: float | None) -> None:
+def test_who_gets_how_much_time(
+    wanted: str | float | None, changes: tuple[str, ...], limit: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time_budget, "SHORT", 0.0)
     given = configure("default", changes=changes)
     assert time_limit(wanted, dataset(), given, given) == limit
+
+
+def test_a_graph_too_small_to_take_long_is_not_surveyed() -> None:
+    """Where even all updates and messages of 8 layers end in seconds, the preset stays as it is."""
+    given = configure("default")
+    assert 0 < longest_training(dataset(), given) < SHORT
+    assert time_limit("auto", dataset(), given, given) is None
+    assert time_limit("5m", dataset(), given, given) == 300
+    longer = configure("default", changes=["training.epochs=10000"])
+    assert time_limit("auto", dataset(), longer, longer) == USUAL
 
 
 def test_benchmarks_keep_their_files_unless_a_time_is_given() -> None:

@@ -13,13 +13,16 @@ from kgcf.causal.treatment import Treatment
 from kgcf.config import Settings, benchmark_values
 from kgcf.data.dataset import Dataset
 from kgcf.durations import AUTO, read_duration, spoken
+from kgcf.runs.passes import passes_per_epoch
 from kgcf.runs.settling import check_data, reach_of, settle_depth, settle_removal
 from kgcf.runs.survey.graph import options_for, survey_graph
 from kgcf.runs.survey.ground import Clock, Ground, MakeContext
-from kgcf.training.choice import Choice, Fixed, choose, list_options
+from kgcf.training.choice import DEPTHS, Choice, Fixed, choose, list_options
+from kgcf.training.cost_model import Work, prior_model
 from kgcf.training.survey import Survey
 from kgcf.training.survey_table import survey_table
 
+SHORT = 30.0  # seconds: a training that cannot take longer needs no survey
 USUAL = 30 * 60.0  # seconds for data that we have no file of settings for
 CHOSEN = ("encoder.layers", "objective.negatives")  # what the rule chooses, besides the number of passes
 LONG = ("training.epochs", "training.budget")  # what else says how long training takes
@@ -48,8 +51,9 @@ class Situation:
 def time_limit(wanted: str | float | None, data: Dataset, given: Settings, settings: Settings) -> float | None:
     """Seconds, or None for no limit; `settings` are those `given` on top of a preset.
 
-    `auto` is 30 minutes, except for benchmarks with a file of settings, for a preset with a budget of its own, and
-    where somebody has said everything that the rule would choose: depth, negatives and how long to train.
+    `auto` is 30 minutes, except for benchmarks with a file of settings, for a preset with a budget of its own, where
+    somebody has said everything that the rule would choose (depth, negatives and how long to train), and for graphs
+    so small that no choice could take long.
     """
     if not (isinstance(wanted, str) and wanted.strip().lower() == AUTO):
         return read_duration(wanted)
@@ -58,7 +62,15 @@ def time_limit(wanted: str | float | None, data: Dataset, given: Settings, setti
     if settings.training.budget is not None and not is_given(given, "training.budget"):
         return None
     said = all(is_given(given, name) for name in CHOSEN) and any(is_given(given, name) for name in LONG)
-    return None if said else USUAL
+    return None if said or longest_training(data, settings) <= SHORT else USUAL
+
+
+def longest_training(data: Dataset, settings: Settings) -> float:
+    """Seconds that no depth exceeds, as far as one can tell beforehand: every pass updates all, by all edges."""
+    graph, depth = data.graph, max(DEPTHS[-1], settings.encoder.layers)
+    everything = Work(float(depth * graph.entity_count), float(depth * graph.edge_count))
+    passes = settings.training.epochs * passes_per_epoch(graph, settings)
+    return passes * prior_model().milliseconds(everything) / 1e3
 
 
 def is_given(given: Settings, name: str) -> bool:

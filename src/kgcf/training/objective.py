@@ -21,7 +21,7 @@ class ObjectiveSettings(BaseModel):
         default=8, ge=1, description="True answers of one question that a pass learns from; hidden together."
     )
     answers_share: float = Field(
-        default=1.0, gt=0, le=1, description="Of a question's known answers, the most that a pass hides; at least one."
+        default=0.25, gt=0, le=1, description="Of a question's known answers, the most that a pass hides; at least one."
     )
     negatives: int = Field(default=32, ge=1, description="Strict negatives of every pass.")
     negatives_from: Literal["all", "reached"] = Field(
