@@ -15,7 +15,7 @@ from kgcf.explanation.deletion import Deletion
 from kgcf.explanation.explanation import Explanation
 from kgcf.explanation.named_paths import NamedPath
 from kgcf.explanation.palette import color_rules, line_style
-from kgcf.explanation.words import (
+from kgcf.explanation.words_in_detail import (
     answer_sentences,
     counterfactual_sentences,
     deletion_sentences,
@@ -51,7 +51,7 @@ def render_page(explanation: Explanation) -> str:
         "counterfactual": _counterfactual(e),
         "deletion": _deletion(e),
         "weighting": e.weighting,
-        "attribution": "gradient" if e.attribution == "gradient" else "integrated gradient",
+        "attribution": "integrated gradient" if e.attribution == "integrated" else "gradient",
         "layers": "in the layer of its step" if e.layers == "own" else "summed over all layers",
         "data": data,
         "library": _asset("cytoscape.min.js"),

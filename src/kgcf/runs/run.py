@@ -17,9 +17,8 @@ from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import SettingsError
 from kgcf.evaluation.results import Evaluation, evaluate
 from kgcf.explanation.explainer import Explainer
-from kgcf.explanation.explanation import Asked, Explanation
-from kgcf.explanation.importance import Attribution
-from kgcf.explanation.paths import Layers, Weighting
+from kgcf.explanation.explanation import Explanation
+from kgcf.explanation.how import How
 from kgcf.explanation.space_of_graph import find_space
 from kgcf.machine.devices import CPU, find_device
 from kgcf.model.kgcf import KGCF
@@ -32,7 +31,16 @@ from kgcf.prediction.calibration.record import CalibrationRecord, open_record
 from kgcf.prediction.completion import complete, plan_completion
 from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import Advance, silent
-from kgcf.runs.arguments import as_names, as_question, as_triples, check_choice, check_count, check_share, check_split
+from kgcf.runs.arguments import (
+    as_how,
+    as_names,
+    as_question,
+    as_triples,
+    check_choice,
+    check_count,
+    check_share,
+    check_split,
+)
 from kgcf.runs.folder import RunFolder
 from kgcf.runs.model_file import read_model, write_model
 from kgcf.runs.other_graphs import align_dataset, read_graph
@@ -203,34 +211,18 @@ class Run:
         head: str,
         relation: str,
         tail: str,
+        how: How | None = None,
         *,
-        top: int = 5,
-        asked: Asked = "tail",
-        weighting: Weighting = "mean",
-        layers: Layers = "own",
-        attribution: Attribution = "gradient",
-        seed: int = 0,
         graph: Any = None,  # noqa: ANN401
         observed: Observed = "all",
+        **choices: Any,  # noqa: ANN401
     ) -> Explanation:
-        """Why a triple is predicted, or is not: its `top` paths, counterfactual evidence and the deletion check."""
-        check_count("top", top)
-        check_choice("asked", asked, Asked)
-        check_choice("weighting", weighting, Weighting)
-        check_choice("layers", layers, Layers)
-        check_choice("attribution", attribution, Attribution)
-        explainer = self.explainer(graph, observed)
-        return explainer.explain(
-            head,
-            relation,
-            tail,
-            top,
-            asked=asked,
-            weighting=weighting,
-            layers=layers,
-            attribution=attribution,
-            seed=seed,
-        )
+        """Why a triple is predicted, or is not: the paths that carry it, what speaks against, a comparable pair.
+
+        `choices` are fields of `How`: run.explain("Portugal", "borders", "Spain", top=3, attribution="gradient").
+        """
+        wanted = as_how(how, choices)
+        return self.explainer(graph, observed).explain(head, relation, tail, wanted)
 
     def explainer(self, graph: Any = None, observed: Observed = "all") -> Explainer:  # noqa: ANN401
         """Explains many triples on one observed graph; `graph` and `observed` as in `observe`."""
