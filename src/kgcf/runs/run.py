@@ -19,6 +19,7 @@ from kgcf.evaluation.results import Evaluation, evaluate
 from kgcf.explanation.explainer import Explainer
 from kgcf.explanation.explanation import Explanation
 from kgcf.explanation.how import How
+from kgcf.explanation.rules import Rule, draw_answers, find_rules
 from kgcf.explanation.space_of_graph import find_space
 from kgcf.machine.devices import CPU, find_device
 from kgcf.model.kgcf import KGCF
@@ -224,9 +225,27 @@ class Run:
         wanted = as_how(how, choices)
         return self.explainer(graph, observed).explain(head, relation, tail, wanted)
 
+    def rules(
+        self,
+        relation: str | None = None,
+        *,
+        top: int = 20,
+        answers: int = 200,
+        seed: int = 0,
+        advance: Advance = silent,
+    ) -> tuple[Rule, ...]:
+        """The relation patterns that carry the answers of a relation, or of all, found over answers of validation."""
+        check_count("top", top)
+        check_count("answers", answers)
+        task = self.data.valid
+        drawn = draw_answers(task.queries, self.data.relations, relation, answers, seed)
+        return find_rules(self._explainer(self._bind_task(task)), drawn, top, seed, advance=advance)
+
     def explainer(self, graph: Any = None, observed: Observed = "all") -> Explainer:  # noqa: ANN401
         """Explains many triples on one observed graph; `graph` and `observed` as in `observe`."""
-        bound = self.observe(graph, observed)
+        return self._explainer(self.observe(graph, observed))
+
+    def _explainer(self, bound: ObservedGraph) -> Explainer:
         kept, data, settings = self.folder.file("space.safetensors"), self.data, self.settings
         space = partial(find_space, kept, data.entities, bound.graph, bound.entities, settings.space)
         remove: Remove = "pair" if settings.training.remove == "pair" else "triple"
