@@ -35,7 +35,7 @@ def people(treatment: bool = True) -> Explainer:
 
 
 def test_names_in_names_out() -> None:
-    found = people().explain("Ann", "likes", "e2", How(top=3))
+    found = people().explain("Ann", "likes", "e2", How(top=3, attribution="gradient"))
     assert (found.head.name, found.relation.name, found.tail.label) == ("Ann", "likes", "e2")
     assert found.known
     assert found.hidden == 1

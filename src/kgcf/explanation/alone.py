@@ -1,13 +1,13 @@
 """The graph of some paths alone: only their entities and their edges, so that the model hears nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.propagation.plan.planner import Plan, Planner
+from kgcf.propagation.plan.planner import Budget, Plan, Planner
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,21 +20,27 @@ class _Parts:
 
 
 def plan_alone(
-    graph: KnowledgeGraph, head: int, relation: int, tail: int, sets: Sequence[NDArray[np.integer]], layers: int
-) -> Plan:
+    graph: KnowledgeGraph,
+    question: tuple[int, int, int],
+    sets: Sequence[NDArray[np.integer]],
+    layers: int,
+    budget: Budget | None = None,
+) -> Iterator[Plan]:
     """One question (head, relation, tail) per set of triples, each on the graph of these triples alone.
 
     Its entities are the ends of the triples, the head and the tail; degrees and their mean are those of that graph.
-    All sets are planned together, as components of one graph that no edge connects.
+    The sets are planned together, as components of one graph that no edge connects, in parts that the budget allows.
     """
+    head, relation, tail = question
     parts = _side_by_side(graph, head, tail, sets)
-    asked = np.full(len(sets), relation)
-    plan = Planner(parts.graph, layers).plan(parts.ends[:, 0], asked, parts.ends[:, 1:])
     means = _mean_log_degrees(parts)
-    # the planner takes the mean over all components; each question needs that of its own
-    ratios = np.divide(plan.mean_log_degrees, means, out=np.ones(len(sets)), where=means > 0)
-    steps = tuple(replace(step, scales=step.scales * ratios[step.queries]) for step in plan.layers)
-    return replace(plan, layers=steps, mean_log_degrees=means)
+    asked = np.full(len(sets), relation)
+    for plan in Planner(parts.graph, layers).parts(parts.ends[:, 0], asked, parts.ends[:, 1:], None, budget):
+        own = means[plan.first : plan.first + len(plan)]
+        # the planner takes the mean over all components; each question needs that of its own
+        ratios = np.divide(plan.mean_log_degrees, own, out=np.ones(len(plan)), where=own > 0)
+        steps = tuple(replace(step, scales=step.scales * ratios[step.queries]) for step in plan.layers)
+        yield replace(plan, layers=steps, mean_log_degrees=own)
 
 
 def _side_by_side(graph: KnowledgeGraph, head: int, tail: int, sets: Sequence[NDArray[np.integer]]) -> _Parts:

@@ -27,6 +27,7 @@ from kgcf.explanation.paths import (
 )
 from kgcf.model.kgcf import Evidence
 from kgcf.prediction.observed_graph import ObservedGraph
+from kgcf.propagation.layers.sparse import budget_for
 from kgcf.propagation.plan.planner import Plan
 
 
@@ -111,15 +112,19 @@ class Case:
 
     def logits_alone(self, sets: Sequence[NDArray[np.integer]]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """[Q] logits on the graphs of sets of triples alone, and whether a path leads to the tail; T stays."""
+        logits, reached = np.zeros(len(sets)), np.zeros(len(sets), dtype=bool)
         if not sets:
-            return np.zeros(0), np.zeros(0, dtype=bool)
-        model = self.observed.model
-        depth = model.encoder.settings.layers
-        plan = plan_alone(self.observed.graph, self.head, self.relation, self.tail, sets, depth)
-        with torch.no_grad():
-            evidence = model.encode(plan)
-            found = model.decode(evidence, self._treatments(len(sets)))
-        return found[:, 0].cpu().double().numpy(), evidence.reached[:, 0].cpu().numpy()
+            return logits, reached
+        model, graph = self.observed.model, self.observed.graph
+        budget = budget_for(model.encoder, self.observed.memory)
+        question, depth = (self.head, self.relation, self.tail), model.encoder.settings.layers
+        for plan in plan_alone(graph, question, sets, depth, budget):
+            rows = slice(plan.first, plan.first + len(plan))
+            with torch.no_grad():
+                evidence = model.encode(plan)
+                found = model.decode(evidence, self._treatments(len(plan)))
+            logits[rows], reached[rows] = found[:, 0].cpu().double().numpy(), evidence.reached[:, 0].cpu().numpy()
+        return logits, reached
 
     def without(self, removals: Sequence[NDArray[np.integer]]) -> tuple[Outcome, ...]:
         """`logits_without` with probabilities."""

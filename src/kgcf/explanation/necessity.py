@@ -6,7 +6,7 @@ edge that is needed, but few of them lead to the answer by themselves; and of tw
 needed. They are the last and the first step of a Shapley value.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -21,6 +21,7 @@ from kgcf.explanation.paths import Path
 LEAST = 0.05  # of the logit: a path that moves the score by less is no reason
 FINALISTS = 12  # candidates that are tried again beside the paths chosen already
 Triples = frozenset[int]  # of the graph
+ValueOf = Callable[["Scored"], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,7 @@ class Scored:
     without: tuple[Outcome, ...]
     alone: tuple[Outcome, ...]
     drops: NDArray[np.float64] = field(repr=False)  # of the logit, without each
-    values: NDArray[np.float64] = field(repr=False)  # drop + (logit alone − logit with no evidence)
+    gains: NDArray[np.float64] = field(repr=False)  # logit on each alone − logit with no evidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,12 @@ def score_sets(case: Case, sets: Sequence[Triples]) -> Scored:
     without, alone = case.without(rows), case.alone(rows)
     drops = np.array([case.importance.logit - outcome.logit for outcome in without])
     gains = np.array([outcome.logit - case.nothing.logit for outcome in alone])
-    return Scored(without, alone, drops, drops + gains)
+    return Scored(without, alone, drops, gains)
+
+
+def drop_and_gain(scored: Scored) -> NDArray[np.float64]:
+    """The value of sets: what the score loses without them plus what they give by themselves."""
+    return scored.drops + scored.gains
 
 
 def try_paths(case: Case, paths: Sequence[Path]) -> Tried:
@@ -65,13 +71,16 @@ def try_candidates(case: Case, count: int) -> Tried:
     return try_paths(case, find_candidates(case, count) if case.importance.reached else ())
 
 
-def choose_paths(case: Case, tried: Tried, top: int, finalists: int = FINALISTS) -> tuple[int, ...]:
+def choose_paths(
+    case: Case, tried: Tried, top: int, finalists: int = FINALISTS, value_of: ValueOf = drop_and_gain
+) -> tuple[int, ...]:
     """The paths to show, by their position among those tried: first the one of greatest value, then by joint value.
 
     Never one without which the score would rise; nor one that gives back some of the joint drop of those before it, or
-    adds less than `LEAST` to their value. From the second on, the `finalists` best by themselves compete.
+    adds less than `LEAST` to their value. From the second on, the `finalists` best by themselves compete. `value_of` is
+    there to compare: other values choose worse paths (docs/explanations.md).
     """
-    drops, values = tried.scored.drops, tried.scored.values
+    drops, values = tried.scored.drops, value_of(tried.scored)
     left = [int(i) for i in np.argsort(-values, kind="stable") if drops[i] >= 0]
     if not left or values[left[0]] < LEAST:
         return ()
@@ -80,10 +89,11 @@ def choose_paths(case: Case, tried: Tried, top: int, finalists: int = FINALISTS)
     while left and len(chosen) < top:
         taken = frozenset(triple for i in chosen for triple in tried.paths[i].triples)
         joint = score_sets(case, [taken | set(tried.paths[i].triples) for i in left])
-        best = int(np.argmax(np.where(joint.drops >= drop, joint.values, -np.inf)))
-        if joint.drops[best] < drop or joint.values[best] < value + LEAST:
+        worth = value_of(joint)
+        best = int(np.argmax(np.where(joint.drops >= drop, worth, -np.inf)))
+        if joint.drops[best] < drop or worth[best] < value + LEAST:
             break
-        drop, value = joint.drops[best], joint.values[best]
+        drop, value = joint.drops[best], worth[best]
         chosen.append(left.pop(best))
     return tuple(chosen)
 

@@ -67,7 +67,8 @@ def detail_of_deletion(explanation: Explanation) -> str:
         return "<p>There is no path to remove.</p>"
     rows = [("nothing", f"{explanation.logit:.3f}", "", f"{explanation.probability:.3f}")]
     for found in explanation.deletion:
-        title = f'<span data-removed="{found.removed}" title="{escape_text(str(found.path))}">{_REMOVED[found.removed]}</span>'
+        shown = escape_text(str(found.path))
+        title = f'<span data-removed="{found.removed}" title="{shown}">{_REMOVED[found.removed]}</span>'
         rows.append((title, f"{found.logit:.3f}", f"{found.drop:+.3f}", f"{found.probability:.3f}"))
     figures = table(("removed", "logit", "drop", "probability"), rows, "deletion")
     return f"{figures}\n{paragraphs(deletion_sentences(explanation))}"

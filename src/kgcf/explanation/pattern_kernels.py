@@ -65,7 +65,7 @@ def _edges_of(
 
 @kernel
 def _among(entities: NDArray[np.int64], depth: int, entity: int) -> bool:
+    found = False
     for i in range(depth + 1):
-        if entities[i] == entity:
-            return True
-    return False
+        found |= entities[i] == entity
+    return found
