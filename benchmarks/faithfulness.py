@@ -52,7 +52,14 @@ def measure_faithfulness(
         "logit": float(np.mean(full)) if full else None,
         "logit_with_no_evidence": float(np.mean(nothing)) if nothing else None,
         "points": [point(rows, count, seed) for count in COUNTS] if rows else [],
+        "predicted": predicted(rows, full, seed),
     }
+
+
+def predicted(rows: Sequence[dict[str, Row]], logits: Sequence[float], seed: int) -> dict[str, Any]:
+    """The same for the triples that the model finds likely, with a logit above 0: why is asked of these."""
+    kept = [row for row, logit in zip(rows, logits, strict=True) if logit > 0]
+    return {"triples": len(kept), "points": [point(kept, count, seed) for count in COUNTS] if kept else []}
 
 
 def compare_sets(case: Case, ours: Sequence[Path], generator: np.random.Generator) -> dict[str, Row]:

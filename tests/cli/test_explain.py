@@ -86,7 +86,6 @@ def test_options_reach_the_explanation(run: Path) -> None:
     few = json.loads(explain(run, *a_triple(), "--json", "--candidates", "1").stdout)
     assert everything["attribution"] == few["attribution"] == "removal"
     assert 0 < few["tried"] <= 3
-    assert few["tried"] < everything["tried"]
     head = json.loads(explain(run, *a_triple(), *gradient, "--asked", "head").stdout)
     assert head["asked"] == "head"
     assert head["paths"][0]["edges"][0]["head"]["label"] == a_triple()[2]

@@ -10,7 +10,8 @@ from kgcf.explanation.candidates import find_candidates
 from kgcf.explanation.case import Case, open_case
 from kgcf.explanation.explainer import Explainer, find_paths
 from kgcf.explanation.how import How
-from kgcf.explanation.necessity import LEAST, choose_paths, remove_subsets, try_candidates
+from kgcf.explanation.necessity import choose_paths, remove_subsets, try_candidates
+from kgcf.explanation.outcome import LEAST
 from tests.propagation.random_graphs import random_graph
 
 from .test_case import observe
@@ -104,18 +105,19 @@ def greedy_by_hand(case: Case, top: int, least: float) -> list[frozenset[int]]:
         drop = case.importance.logit - rebuilt(case, seen - taken)
         return drop, drop + alone(case, {*taken}) - case.nothing.logit
 
-    left = [path for path in paths if figures(path)[0] >= 0]
+    left = [path for path in paths if figures(path)[0] > -least]
     chosen: list[frozenset[int]] = []
     drop, value = 0.0, 0.0
     while left and len(chosen) < top:
         taken = frozenset[int]().union(*chosen)
         tried = [(path, *figures(taken | path)) for path in left]
-        tried = [item for item in tried if item[1] >= drop - 1e-9]
+        if chosen:
+            tried = [x for x in tried if x[1] >= drop - 1e-9 and (x[1] >= drop + least or x[2] >= value + least)]
+        else:
+            tried = [x for x in tried if x[2] >= least]
         if not tried:
             break
         best = max(tried, key=lambda item: item[2])
-        if best[2] < value + least:
-            break
         chosen.append(best[0])
         left.remove(best[0])
         drop, value = best[1], best[2]
@@ -149,7 +151,7 @@ def test_a_path_without_which_the_score_rises_is_never_a_reason() -> None:
     against = 0
     for case in cases():
         chosen = find_paths(case, EVERY)
-        assert all(effect.drop >= 0 for effect in chosen.effects)
+        assert all(effect.drop > -LEAST for effect in chosen.effects)
         assert all(effect.drop <= -LEAST for effect in chosen.against_effects)
         assert not {*chosen.paths} & {*chosen.against}
         against += len(chosen.against)
@@ -163,8 +165,8 @@ def test_reasons_by_gradient_that_raise_the_score_are_told_apart() -> None:
         found = explainer.explain_case(case, How(attribution="gradient", check=False))
         for path in found.paths:
             assert path.effect is not None
-            assert (path in found.reasons) == (path.effect.drop >= 0)
-            assert (path in found.opposed) == (path.effect.drop < 0)
+            assert (path in found.reasons) == (path.effect.drop > -LEAST)
+            assert (path in found.opposed) == (path.effect.drop <= -LEAST)
         opposed += len(found.opposed)
     assert opposed
 

@@ -29,20 +29,18 @@ def print_explanation(screen: Screen, explanation: Explanation, detail: bool = F
 
 
 def reason_table(explanation: Explanation) -> Table:
-    """The paths that speak for the triple, and what is left without each."""
+    """The paths that speak for the triple: the probability without each, without all so far, and on it alone."""
     table = Table(box=None, header_style="dim", pad_edge=False)
     table.add_column("")
-    table.add_column("without it", justify="right")
-    table.add_column("alone", justify="right")
+    for title in ("without it", "and those above", "alone"):
+        table.add_column(title, justify="right")
     table.add_column("path", overflow="fold")
     for number, path in words.numbered_reasons(explanation):
-        effect = path.effect
-        without, alone = (
-            ("", "")
-            if effect is None
-            else (words.chance(found.probability) for found in (effect.without, effect.alone))
-        )
-        table.add_row(str(number), without, alone, path_text(path))
+        figures = ["", "", ""]
+        if path.effect is not None:
+            found = (path.effect.without, path.effect.together, path.effect.alone)
+            figures = [words.chance(outcome.probability) for outcome in found]
+        table.add_row(str(number), *figures, path_text(path))
     return table
 
 

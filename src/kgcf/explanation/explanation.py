@@ -49,7 +49,7 @@ class Explanation:
     @property
     def reasons(self) -> tuple[NamedPath, ...]:
         """The paths that speak for the triple: without them the score does not rise."""
-        return tuple(path for path in self.paths if path.effect is None or path.effect.drop >= 0)
+        return tuple(path for path in self.paths if path.effect is None or not path.effect.against)
 
     @property
     def opposed(self) -> tuple[NamedPath, ...]:

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from kgcf.explanation.candidates import find_candidates
 from kgcf.explanation.case import Case
-from kgcf.explanation.outcome import Outcome, PathEffect
+from kgcf.explanation.outcome import LEAST, Outcome, PathEffect
 from kgcf.explanation.paths import Path
 
-LEAST = 0.05  # of the logit: a path that moves the score by less is no reason
 FINALISTS = 12  # candidates that are tried again beside the paths chosen already
 Triples = frozenset[int]  # of the graph
 ValueOf = Callable[["Scored"], NDArray[np.float64]]
@@ -76,12 +75,12 @@ def choose_paths(
 ) -> tuple[int, ...]:
     """The paths to show, by their position among those tried: first the one of greatest value, then by joint value.
 
-    Never one without which the score would rise; nor one that gives back some of the joint drop of those before it, or
-    adds less than `LEAST` to their value. From the second on, the `finalists` best by themselves compete. `value_of` is
-    there to compare: other values choose worse paths (docs/explanations.md).
+    Never one without which the score rises noticeably, by `LEAST`. The next path must not give back any of the joint drop of those before
+    it, and must add `LEAST` to it or to their value. From the second on, the `finalists` best by themselves compete.
+    `value_of` is there to compare: other values choose worse paths (docs/explanations.md).
     """
     drops, values = tried.scored.drops, value_of(tried.scored)
-    left = [int(i) for i in np.argsort(-values, kind="stable") if drops[i] >= 0]
+    left = [int(i) for i in np.argsort(-values, kind="stable") if drops[i] > -LEAST]
     if not left or values[left[0]] < LEAST:
         return ()
     chosen, left = left[:1], left[1 : 1 + finalists]
@@ -90,9 +89,10 @@ def choose_paths(
         taken = frozenset(triple for i in chosen for triple in tried.paths[i].triples)
         joint = score_sets(case, [taken | set(tried.paths[i].triples) for i in left])
         worth = value_of(joint)
-        best = int(np.argmax(np.where(joint.drops >= drop, worth, -np.inf)))
-        if joint.drops[best] < drop or worth[best] < value + LEAST:
+        adds = (joint.drops >= drop) & ((joint.drops >= drop + LEAST) | (worth >= value + LEAST))
+        if not adds.any():
             break
+        best = int(np.argmax(np.where(adds, worth, -np.inf)))
         drop, value = joint.drops[best], worth[best]
         chosen.append(left.pop(best))
     return tuple(chosen)

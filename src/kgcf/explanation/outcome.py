@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from kgcf.prediction.calibration.fitting import Calibration
 
+LEAST = 0.05  # of the logit: what moves the score by less does not move it
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -25,6 +27,16 @@ class PathEffect:
     without: Outcome  # on the graph without its edges
     alone: Outcome  # on the graph of this path alone
     together: Outcome  # without its edges and those of all paths shown before it
+
+    @property
+    def against(self) -> bool:
+        """Whether the score rises noticeably without the path: then it is no reason."""
+        return self.drop <= -LEAST
+
+    @property
+    def needed(self) -> bool:
+        """Whether the score falls noticeably without this path alone; if not, others say the same."""
+        return self.drop >= LEAST
 
 
 @dataclass(frozen=True)

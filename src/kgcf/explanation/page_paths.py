@@ -44,7 +44,8 @@ def _figures(path: NamedPath) -> str:
     if path.effect is None:
         return ""
     without, alone = chance(path.effect.without.probability), chance(path.effect.alone.probability)
-    return f'<span class="figures">without it {without} · alone {alone}</span>'
+    same = "" if path.effect.needed or path.effect.against else " · others say the same"
+    return f'<span class="figures">without it {without} · alone {alone}{same}</span>'
 
 
 def _switched(explanation: Explanation) -> str:

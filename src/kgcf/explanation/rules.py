@@ -123,7 +123,7 @@ def _reasons(explainer: Explainer, answer: tuple[int, int, int], how: How) -> di
     best: dict[Pattern, _Carried] = {}
     for path, effect in zip(chosen.paths, chosen.effects, strict=True):
         pattern = pattern_of(path)
-        if effect.drop >= 0 and (pattern not in best or effect.drop > best[pattern].drop):
+        if not effect.against and (pattern not in best or effect.drop > best[pattern].drop):
             best[pattern] = _Carried(path, effect.drop)
     return best
 

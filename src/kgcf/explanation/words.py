@@ -205,11 +205,15 @@ def _role(same: bool) -> str:
 
 
 def without_sentence(path: NamedPath) -> str:
-    """What the answer would be without a path."""
-    if path.effect is None:
+    """What the answer would be without a path; of one that others can stand in for, also without those before it."""
+    effect = path.effect
+    if effect is None:
         return ""
-    last = "" if path.effect.without.reached else ", and no path would be left"
-    return f"  (without it {chance(path.effect.without.probability)}{last})"
+    last = "" if effect.without.reached else ", and no path would be left"
+    said = f"without it {chance(effect.without.probability)}{last}"
+    if not effect.needed and not effect.against:
+        said = f"others say the same: {said}, without it and those above {chance(effect.together.probability)}"
+    return f"  ({said})"
 
 
 def _at_least(stays: Sequence[tuple[int, float]], least: float) -> str:
