@@ -112,9 +112,10 @@ class Questions:
             return measure_textbook(self._cases(self.run, queries), advance)
 
     def gold(self) -> dict[str, Any]:
-        """Curated mechanisms, on all pairs of the split that have one."""
+        """Curated mechanisms, on the pairs that have one."""
         observed = self.run.bind(self._task.observed, self._task.entities)
-        return measure_gold(observed, self._task.queries, remove_rule(self.run), self._seed)
+        drawn = draw_questions(self._task.queries, self._count, self._seed)
+        return measure_gold(observed, drawn, remove_rule(self.run), self._seed)
 
     def stability(self, other: Run) -> dict[str, Any]:
         """The first paths of two models."""

@@ -8,6 +8,7 @@ from typer.testing import CliRunner, Result
 import kgcf
 from kgcf.cli.explain import explain_command
 from kgcf.cli.predict import predict_command
+from kgcf.cli.rules import rules_command
 from kgcf.errors import SettingsError, UnknownNameError
 from kgcf.explanation.how import How
 from kgcf.pipeline import fit
@@ -17,6 +18,8 @@ app = typer.Typer()
 app.command("explain")(explain_command)
 predicting = typer.Typer()
 predicting.command("predict")(predict_command)
+ruling = typer.Typer()
+ruling.command("rules")(rules_command)
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +159,20 @@ def test_predict_explains_known_answers_without_themselves(run: Path) -> None:
     text = predict(run, "--head", head, "--relation", relation, "--known", "--candidates", only, "--explain").stdout
     alone = kgcf.open(run).explain(head, relation, tail)
     assert f"explained as if it were not known: probability {alone.probability:.4f}" in text
+
+
+def test_rules_as_table_and_json(run: Path) -> None:
+    options = ("--relation", "grandparent", "--answers", "6", "--top", "3", "--seed", "1")
+    found = json.loads(explain(run, *options, "--json", command=ruling).stdout)
+    rules = kgcf.open(run).rules("grandparent", answers=6, top=3, seed=1)
+    assert found == json.loads(json.dumps([rule.to_json() for rule in rules]))
+    assert 0 < len(found) <= 3
+    assert all(rule["relation"]["label"] == "grandparent" and rule["explained"] <= 6 for rule in found)
+    header, *rows = explain(run, *options, command=ruling).stdout.splitlines()
+    assert header.split("\t") == ["rule", "answers", "of", "mean drop", "confidence", "pairs", "examples"]
+    assert [row.split("\t")[0] for row in rows] == [rule["rule"] for rule in found]
+    with pytest.raises(UnknownNameError, match="granparent"):
+        explain(run, "--relation", "granparent", command=ruling)
 
 
 def test_run_explains_what_the_command_explains(run: Path) -> None:

@@ -11,7 +11,7 @@ from kgcf.explanation.case import Case, open_case
 from kgcf.explanation.explainer import Explainer, find_paths
 from kgcf.explanation.how import How
 from kgcf.explanation.necessity import choose_paths, remove_subsets, try_candidates
-from kgcf.explanation.outcome import LEAST
+from kgcf.explanation.outcome import rises
 from tests.propagation.random_graphs import random_graph
 
 from .test_case import observe
@@ -105,7 +105,11 @@ def greedy_by_hand(case: Case, top: int, least: float) -> list[frozenset[int]]:
         drop = case.importance.logit - rebuilt(case, seen - taken)
         return drop, drop + alone(case, {*taken}) - case.nothing.logit
 
-    left = [path for path in paths if figures(path)[0] > -least]
+    def risen(path: frozenset[int]) -> bool:
+        before, after = (1 / (1 + np.exp(-logit)) for logit in (case.importance.logit, rebuilt(case, seen - path)))
+        return bool(after > before + min(0.01, 0.1 * before))
+
+    left = [path for path in paths if not risen(path)]
     chosen: list[frozenset[int]] = []
     drop, value = 0.0, 0.0
     while left and len(chosen) < top:
@@ -151,8 +155,10 @@ def test_a_path_without_which_the_score_rises_is_never_a_reason() -> None:
     against = 0
     for case in cases():
         chosen = find_paths(case, EVERY)
-        assert all(effect.drop > -LEAST for effect in chosen.effects)
-        assert all(effect.drop <= -LEAST for effect in chosen.against_effects)
+        for effect in (*chosen.effects, *chosen.against_effects):
+            assert effect.against == (effect.without.probability > case.probability + 0.01)  # of about a half
+        assert not any(effect.against for effect in chosen.effects)
+        assert all(effect.against for effect in chosen.against_effects)
         assert not {*chosen.paths} & {*chosen.against}
         against += len(chosen.against)
     assert against > 3
@@ -165,10 +171,15 @@ def test_reasons_by_gradient_that_raise_the_score_are_told_apart() -> None:
         found = explainer.explain_case(case, How(attribution="gradient", check=False))
         for path in found.paths:
             assert path.effect is not None
-            assert (path in found.reasons) == (path.effect.drop > -LEAST)
-            assert (path in found.opposed) == (path.effect.drop <= -LEAST)
+            assert (path in found.reasons) != path.effect.against
+            assert (path in found.opposed) == path.effect.against
         opposed += len(found.opposed)
     assert opposed
+
+
+def test_a_probability_rises_by_a_hundredth_or_by_a_tenth_of_itself() -> None:
+    assert [rises(0.5, after) for after in (0.4, 0.5, 0.509, 0.511)] == [False, False, False, True]
+    assert [rises(0.001, after) for after in (0.00105, 0.0012)] == [False, True]
 
 
 def test_every_subset_is_removed() -> None:

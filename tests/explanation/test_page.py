@@ -89,6 +89,27 @@ def test_the_browser_draws_the_paths_of_the_json(tmp_path: Path) -> None:
     assert document.count("<canvas") >= 1
 
 
+@needs_browser
+def test_switches_show_the_score_of_every_subset(tmp_path: Path) -> None:
+    found = people().explain("Ann", "likes", "Cyd", How(top=3, attribution="gradient"))
+    assert len(found.subsets) == 8
+    page = tmp_path / "page.html"
+    switch = """<script>
+    document.querySelectorAll("ol.paths input").forEach((box, i) => { if (i !== 1) { box.click(); } });
+    document.documentElement.dataset.drawn = JSON.stringify(window.kgcf.shown());</script></body>"""
+    page.write_text(render_page(found).replace("</body>", switch), encoding="utf-8")
+    drawn = drawn_in(browse(page, "--dump-dom"))
+    left = "" if found.subsets[0b101].reached else "; no path is left"
+    assert drawn["score"] == f"{found.subsets[0b101].probability:.3f} without paths 1 and 3{left}"
+
+
+def test_there_are_no_switches_without_subsets() -> None:
+    assert 'type="checkbox" checked' in render_page(people().explain("Ann", "likes", "Cyd", HEAVIEST))
+    many = people().explain("Ann", "likes", "Dan", How(top=12, attribution="gradient"))
+    assert many.subsets == ()
+    assert 'type="checkbox" checked' not in render_page(many)
+
+
 @pytest.fixture(scope="module")
 def shared_edges() -> Explanation:
     """Eight paths that share edges."""
@@ -194,7 +215,7 @@ def test_the_canvas_is_not_empty(tmp_path: Path) -> None:
     ):
         write_page(found, tmp_path / f"{name}.html")
         browse(tmp_path / f"{name}.html", f"--screenshot={tmp_path / name}.png")
-        pixels = matplotlib.image.imread(tmp_path / f"{name}.png")[140:390, 60:1200, :3]
+        pixels = matplotlib.image.imread(tmp_path / f"{name}.png")[140:1200, 60:1200, :3]
         inked.append((np.ptp(pixels, axis=2) > 0.3).mean())  # coloured: the lines of the paths
     assert inked[0] > 0.001
     assert inked[1] == 0
@@ -225,6 +246,7 @@ def test_the_page_needs_no_other_file() -> None:
     ("build", "said"),
     [
         (lambda: people().explain("Ann", "likes", "Cyd", HEAVIEST), "Having the same role changes the probability"),
+        (lambda: people().explain("Ann", "likes", "Cyd", HEAVIEST), "Compared: Ann and Cyd have"),
         (lambda: people(treatment=False).explain("Ann", "likes", "Cyd", HEAVIEST), "This model has no treatment"),
         (lambda: people().explain("Ann", "likes", "Hal"), "There is no path to remove."),
         (lambda: people().explain("Ann", "likes", "Ann"), "the same entity"),
@@ -255,8 +277,8 @@ def test_probabilities_stand_with_the_triple_that_they_belong_to() -> None:
     own, page = int(evidence.factual_treatment), render_page(found)
     assert "<caption>The model on Ann —likes→ Cyd</caption>" in page
     assert table_rows(page, "treatments") == [
-        ["as it is", str(own), f"{by_treatment[own]:.3f}", ""],
-        ["under the other treatment", str(1 - own), f"{by_treatment[1 - own]:.3f}", ""],
+        ["as it is", str(own), f"{by_treatment[own]:.3f}"],
+        ["under the other treatment", str(1 - own), f"{by_treatment[1 - own]:.3f}"],
     ]
     assert by_treatment[own] != pytest.approx(by_treatment[1 - own], abs=1e-3)
     triple = f"{pair.head.name} —likes→ {pair.tail.name}"
@@ -299,7 +321,7 @@ def test_picture(tmp_path: Path) -> None:
     sizes = {}
     for tail in ("Cyd", "Hal"):
         path = tmp_path / f"{tail}.png"
-        draw_paths(people().explain("Ann", "likes", tail), path)
+        draw_paths(people().explain("Ann", "likes", tail, HEAVIEST), path)
         sizes[tail] = (np.ptp(matplotlib.image.imread(path)[..., :3], axis=2) > 0.3).sum()
     assert sizes["Cyd"] > 1000
     assert sizes["Hal"] == 0
@@ -324,8 +346,9 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
 def test_the_picture_names_its_paths(shared_edges: Explanation, figures: list[Figure], tmp_path: Path) -> None:
     draw_paths(shared_edges, tmp_path / "paths.png")
     legend = figures[0].legends[0]
-    weights = [f"{number}  {path.weight:+.4f}" for number, path in enumerate(shared_edges.paths, start=1)]
-    assert [text.get_text() for text in legend.get_texts()] == weights
+    effects = [path.effect.without.probability for path in shared_edges.paths if path.effect is not None]
+    figures_shown = [f"{number}  {probability:.3f}" for number, probability in enumerate(effects, start=1)]
+    assert [text.get_text() for text in legend.get_texts()] == figures_shown
     assert [line.get_color() for line in legend.get_lines()] == list(LIGHT)
     arrows = [
         text.arrow_patch for text in figures[0].axes[0].texts if isinstance(text, Annotation) and text.arrow_patch

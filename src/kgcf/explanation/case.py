@@ -55,6 +55,11 @@ class Case:
             return self.head, self.relation, self.tail
         return self.tail, self.relation - count, self.head
 
+    @property
+    def probability(self) -> float:
+        """The one that a prediction of this triple shows."""
+        return self.observed.probability(self.importance.logit, self.importance.reached)
+
     @cached_property
     def lattice(self) -> Lattice:
         """The walks from head to tail."""

@@ -97,7 +97,7 @@ class Explainer:
             known=case.known,
             hidden=len(case.hidden.triples),
             logit=case.importance.logit,
-            probability=self.observed.probability(case.importance.logit, case.importance.reached),
+            probability=case.probability,
             probability_from=self.observed.calibration.method,
             reached=case.importance.reached,
             attribution=how.attribution,

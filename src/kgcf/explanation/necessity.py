@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kgcf.explanation.candidates import find_candidates
 from kgcf.explanation.case import Case
-from kgcf.explanation.outcome import LEAST, Outcome, PathEffect
+from kgcf.explanation.outcome import LEAST, Outcome, PathEffect, rises
 from kgcf.explanation.paths import Path
 
 FINALISTS = 12  # candidates that are tried again beside the paths chosen already
@@ -39,11 +39,12 @@ class Tried:
 
     paths: tuple[Path, ...]
     scored: Scored
+    opposed: NDArray[np.bool_] = field(repr=False)  # the probability rises noticeably without the path
 
     def against(self, most: int) -> tuple[int, ...]:
-        """The paths without which the score rises noticeably, the one that holds it down most first."""
-        drops = self.scored.drops
-        return tuple(int(i) for i in np.argsort(drops, kind="stable")[:most] if drops[i] <= -LEAST)
+        """The paths without which the score rises, the one that holds it down most first."""
+        order = np.argsort(self.scored.drops, kind="stable")
+        return tuple(int(i) for i in order if self.opposed[i])[:most]
 
 
 def score_sets(case: Case, sets: Sequence[Triples]) -> Scored:
@@ -62,7 +63,9 @@ def drop_and_gain(scored: Scored) -> NDArray[np.float64]:
 
 def try_paths(case: Case, paths: Sequence[Path]) -> Tried:
     """Score a case without each path and on each alone."""
-    return Tried(tuple(paths), score_sets(case, [frozenset(path.triples) for path in paths]))
+    scored = score_sets(case, [frozenset(path.triples) for path in paths])
+    opposed = np.array([rises(case.probability, outcome.probability) for outcome in scored.without], dtype=bool)
+    return Tried(tuple(paths), scored, opposed)
 
 
 def try_candidates(case: Case, count: int) -> Tried:
@@ -75,12 +78,12 @@ def choose_paths(
 ) -> tuple[int, ...]:
     """The paths to show, by their position among those tried: first the one of greatest value, then by joint value.
 
-    Never one without which the score rises noticeably, by `LEAST`. The next path must not give back any of the joint drop of those before
-    it, and must add `LEAST` to it or to their value. From the second on, the `finalists` best by themselves compete.
-    `value_of` is there to compare: other values choose worse paths (docs/explanations.md).
+    Never one without which the score rises noticeably. The next path must not give back any of the joint drop of those
+    before it, and must add `LEAST` to that or to their value; from the second on, the `finalists` best by themselves
+    compete. `value_of` is there to compare: other values choose worse paths (docs/explanations.md).
     """
     drops, values = tried.scored.drops, value_of(tried.scored)
-    left = [int(i) for i in np.argsort(-values, kind="stable") if drops[i] > -LEAST]
+    left = [int(i) for i in np.argsort(-values, kind="stable") if not tried.opposed[i]]
     if not left or values[left[0]] < LEAST:
         return ()
     chosen, left = left[:1], left[1 : 1 + finalists]
@@ -104,7 +107,7 @@ def path_effects(case: Case, tried: Tried, shown: Sequence[int]) -> tuple[PathEf
     joint = case.without([np.array(sorted(union), dtype=np.int64) for union in accumulate(sets, frozenset.union)])
     scored = tried.scored
     return tuple(
-        PathEffect(float(scored.drops[i]), scored.without[i], scored.alone[i], together)
+        PathEffect(float(scored.drops[i]), scored.without[i], scored.alone[i], together, bool(tried.opposed[i]))
         for i, together in zip(shown, joint, strict=True)
     )
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from kgcf.prediction.calibration.fitting import Calibration
 
 LEAST = 0.05  # of the logit: what moves the score by less does not move it
+_POINT, _TENTH = 0.01, 0.1  # a probability rises noticeably by a hundredth, a small one by a tenth of itself
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,7 @@ class PathEffect:
     without: Outcome  # on the graph without its edges
     alone: Outcome  # on the graph of this path alone
     together: Outcome  # without its edges and those of all paths shown before it
-
-    @property
-    def against(self) -> bool:
-        """Whether the score rises noticeably without the path: then it is no reason."""
-        return self.drop <= -LEAST
+    against: bool  # whether the probability rises noticeably without the path: then it is no reason
 
     @property
     def needed(self) -> bool:
@@ -46,6 +43,11 @@ class Carried:
     alone: Outcome  # on the graph of these paths alone
     without: Outcome  # on the graph without them
     nothing: Outcome  # with no evidence: as if no path led to the answer
+
+
+def rises(before: float, after: float) -> bool:
+    """Whether people would say that a probability has risen."""
+    return after > before + min(_POINT, _TENTH * before)
 
 
 def outcomes(calibration: Calibration, logits: NDArray[np.float64], reached: NDArray[np.bool_]) -> tuple[Outcome, ...]:

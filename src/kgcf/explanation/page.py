@@ -11,7 +11,7 @@ from kgcf.explanation.page_detail import detail_of_deletion, detail_of_paths, de
 from kgcf.explanation.page_html import cut_names, escape_text, named, paragraphs, track
 from kgcf.explanation.page_paths import list_legend, list_paths
 from kgcf.explanation.palette import color_rules
-from kgcf.explanation.words import answer_sentences, pair_sentences, sure_sentence
+from kgcf.explanation.words import answer_sentences, chance, pair_sentences, sure_sentence
 from kgcf.storage import write_text
 
 _CHOSEN = {
@@ -34,7 +34,7 @@ def render_page(explanation: Explanation) -> str:
         "title": escape_text(e.triple),
         "style": f"{color_rules()}\n{_asset('page.css')}",
         "question": f'{named(e.head)} <span class="arrow">—{named(e.relation)}→</span> {named(e.tail)}',
-        "answer": f"{paragraphs(answer_sentences(e), 'big')}\n{track(e.probability)}\n{paragraphs([sure_sentence(e)])}",
+        "answer": _answer(e),
         "legend": list_legend(e),
         "graph_text": escape_text("; ".join(str(path) for path in e.paths) or "no path"),
         "heading": "Because" if e.reasons else "Why",
@@ -52,6 +52,13 @@ def render_page(explanation: Explanation) -> str:
         "script": _asset("page.js"),
     }
     return _fill(_asset("page.html"), parts)
+
+
+def _answer(explanation: Explanation) -> str:
+    """How likely, as a figure and as a bar; what was hidden; how sure."""
+    likely = paragraphs([f"probability {chance(explanation.probability)}"], "big")
+    known = [*answer_sentences(explanation)][1:]  # the first repeats the question
+    return f"{likely}\n{track(explanation.probability)}\n{paragraphs([*known, sure_sentence(explanation)])}"
 
 
 def _fill(template: str, parts: Mapping[str, str]) -> str:
