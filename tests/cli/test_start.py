@@ -26,6 +26,7 @@ HELP = [
         "predict",
         "complete",
         "explain",
+        "rules",
         "counterfactuals",
         "tune",
         "demo",
