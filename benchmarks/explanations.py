@@ -1,119 +1,146 @@
-"""Do explanations matter, and are they the right ones? The deletion curve of a run, and gold mechanisms on drugmechdb.
+"""Do explanations hold? Every measurement of docs/explanations.md on one run, part by part.
 
-Run: python benchmarks/explanations.py RUN [--split test] [--triples 200] [--seed 0] [--rule own-mean]
-     [--paths 1 2 3 5 10] [--output FILE.json]
-The observed graph is train; triples of the split are drawn at random and asked for their tails. A rule says how a path
-is weighed: an edge counts in the layer of its step (`own`) or over all layers (`all`), a path weighs the mean or the
-sum of its edges; `integrated-…` takes integrated gradients instead of gradients. Rules are compared on validation
-(--split valid, --rule several times), one is measured on test. Gold mechanisms are looked for if the run is one on
-drugmechdb.
+Run: python benchmarks/explanations.py RUN --output FILE.json [--part PART …] [--split test] [--triples 200] [--seed 1]
+     [--other RUN] [--rule removal …] [--planted FOLDER]
+Parts: faithfulness (sufficiency and deletion), textbook (runs on family), gold (runs on drugmechdb), stability (needs
+--other, the same training with another seed), planted (generated graphs, trained into the folder; needs no RUN).
+By default every part that the run allows. A part that FILE.json has already is not measured again: a run that was
+stopped goes on by the same command. The observed graph is train; triples of the split are drawn at random and asked
+for their tails. Rules are compared on validation (--split valid, --rule several times), one is measured on test.
 """
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from faithfulness import measure_faithfulness
+from kgcf.data.dataset import Split
 from kgcf.data.hiding import Remove
-from kgcf.explanation.case import open_case
-from kgcf.explanation.deletion import KINDS, DeletionCurve, Removed, trace_deletions
-from kgcf.explanation.paths import Layers, Weighting
+from kgcf.explanation.case import Case, open_case
 from kgcf.machine.provenance import provenance
-from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import showing
 from kgcf.runs.run import Run
-from mechanisms import Rule, measure_gold
+from mechanisms import measure_gold
+from planted import PLANS, measure_planted
+from rivals import VALUES
+from stability import measure_stability
+from textbook import RELATIONS, measure_textbook
 
-WAYS: tuple[Layers, ...] = ("own", "all")
-WEIGHTINGS: tuple[Weighting, ...] = ("mean", "sum")
-RULES: dict[str, Rule] = {
-    **{f"{way}-{weighting}": Rule(way, weighting) for way in WAYS for weighting in WEIGHTINGS},
-    **{f"integrated-{way}-{weighting}": Rule(way, weighting, "integrated") for way in WAYS for weighting in WEIGHTINGS},
-}
+PARTS = ("faithfulness", "textbook", "gold", "stability", "planted")
+Part = Callable[[], dict[str, Any]]
 
 
 def main() -> None:
-    """Measure one run."""
+    """Measure one run, part by part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path)
+    parser.add_argument("run", type=Path, nargs="?")
+    parser.add_argument("--part", choices=PARTS, action="append", help="repeatable [default: all that the run allows]")
     parser.add_argument("--split", choices=("valid", "test"), default="test")
     parser.add_argument("--triples", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0, help="of the triples drawn and of the random paths")
-    parser.add_argument("--rule", choices=list(RULES), action="append", help="repeatable [default: own-mean]")
-    parser.add_argument("--paths", type=int, nargs="+", default=[1, 2, 3, 5, 10], help="points of the deletion curve")
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--seed", type=int, default=1, help="of the triples drawn and of the random paths")
+    parser.add_argument("--other", type=Path, help="a run that differs in its training seed")
+    parser.add_argument("--rule", choices=[*VALUES], action="append", help="repeatable [default: removal]")
+    parser.add_argument("--planted", type=Path, help="folder for the runs on generated graphs")
+    parser.add_argument("--output", type=Path, required=True)
     chosen = parser.parse_args()
-    rules = chosen.rule or ["own-mean"]
-    report = measure(Run.open(chosen.run), chosen.split, chosen.triples, chosen.seed, rules, chosen.paths)
-    text = json.dumps(report, indent=2)
-    print(text)
-    if chosen.output is not None:
-        chosen.output.write_text(text + "\n", encoding="utf-8")
+    report = json.loads(chosen.output.read_text(encoding="utf-8")) if chosen.output.is_file() else {}
+    for name, measure in parts_of(chosen):
+        if name not in report:
+            report[name] = measure()
+            chosen.output.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(report, indent=1))
 
 
-def measure(
-    run: Run, split: str, count: int, seed: int, rules: list[str], counts: Sequence[int] = (1, 2, 3, 5, 10)
-) -> dict[str, Any]:
-    """Everything about one run, with its protocol."""
-    task = run.data.valid if split == "valid" else run.data.test
-    observed = run.bind(task.observed, task.entities)
-    remove: Remove = "pair" if run.settings.training.remove == "pair" else "triple"
-    questions = draw_questions(task.queries, count, seed)
-    report: dict[str, Any] = {
-        "run": run.folder.path.name,
-        "dataset": run.data.name,
-        "protocol": {"split": split, "observed": "train", "asked": "tail", "triples": len(questions), "seed": seed},
-        "provenance": provenance(),
-        "deletion": {rule: measure_deletion(observed, questions, remove, RULES[rule], seed, counts) for rule in rules},
-    }
-    if run.data.name == "drugmechdb":
-        report["gold"] = measure_gold(observed, task.queries, remove, [RULES[rule] for rule in rules], seed)
-    return report
+def parts_of(chosen: argparse.Namespace) -> Iterator[tuple[str, Part]]:
+    """The parts that were asked for and that the run allows, each with what measures it."""
+    wanted = chosen.part or PARTS
+    if chosen.run is not None:
+        questions = Questions(Run.open(chosen.run), chosen.split, chosen.triples, chosen.seed)
+        yield "run", questions.describe
+        for rule in chosen.rule or ["removal"]:
+            if "faithfulness" in wanted:
+                yield f"faithfulness, {rule}", lambda rule=rule: questions.faithfulness(rule)  # type: ignore[misc]
+        if "textbook" in wanted and questions.run.data.name == "family":
+            yield "textbook", questions.textbook
+        if "gold" in wanted and questions.run.data.name == "drugmechdb":
+            yield "gold", questions.gold
+        if "stability" in wanted and chosen.other is not None:
+            yield "stability", lambda: questions.stability(Run.open(chosen.other))
+    if "planted" in wanted and chosen.planted is not None:
+        for plan in PLANS:
+            measure = lambda plan=plan: measure_planted(plan, chosen.planted, chosen.split)  # noqa: E731
+            yield f"planted, {plan.name}", measure
+
+
+class Questions:
+    """Triples of a split of a run, drawn at random, and what is measured on them."""
+
+    def __init__(self, run: Run, split: str, count: int, seed: int) -> None:
+        self.run = run
+        self._split, self._count, self._seed = split, count, seed
+
+    def describe(self) -> dict[str, Any]:
+        """What was asked of which run, and where."""
+        return {
+            "run": self.run.folder.path.name,
+            "dataset": self.run.data.name,
+            "protocol": {
+                "split": self._split,
+                "observed": "train",
+                "asked": "tail",
+                "triples": self._count,
+                "seed": self._seed,
+            },
+            "provenance": provenance(),
+        }
+
+    def faithfulness(self, rule: str) -> dict[str, Any]:
+        """Sufficiency and deletion."""
+        with showing(f"faithfulness, {rule}", self._count) as advance:
+            return measure_faithfulness(self._cases(self.run, self._task.queries), self._seed, rule, advance)
+
+    def textbook(self) -> dict[str, Any]:
+        """Textbook rules, on the relations that have one."""
+        relations = [self.run.data.relations.id(name, "relation") for name in RELATIONS]
+        queries = self._task.queries[np.isin(self._task.queries[:, 1], relations)]
+        with showing("textbook rules", self._count) as advance:
+            return measure_textbook(self._cases(self.run, queries), advance)
+
+    def gold(self) -> dict[str, Any]:
+        """Curated mechanisms, on the pairs that have one."""
+        observed = self.run.bind(self._task.observed, self._task.entities)
+        drawn = draw_questions(self._task.queries, self._count, self._seed)
+        return measure_gold(observed, drawn, remove_rule(self.run), self._seed)
+
+    def stability(self, other: Run) -> dict[str, Any]:
+        """The first paths of two models."""
+        pairs = zip(self._cases(self.run, self._task.queries), self._cases(other, self._task.queries), strict=True)
+        with showing("stability", self._count) as advance:
+            return measure_stability(pairs, advance)
+
+    @property
+    def _task(self) -> Split:
+        return self.run.data.valid if self._split == "valid" else self.run.data.test
+
+    def _cases(self, run: Run, queries: NDArray[np.int32]) -> Iterator[Case]:
+        observed = run.bind(self._task.observed, self._task.entities)
+        for h, r, t in draw_questions(queries, self._count, self._seed).tolist():
+            yield open_case(observed, h, r, t, remove_rule(run))
+
+
+def remove_rule(run: Run) -> Remove:
+    """What the run hides of a triple that the graph has."""
+    return "pair" if run.settings.training.remove == "pair" else "triple"
 
 
 def draw_questions(queries: NDArray[np.int32], count: int, seed: int) -> NDArray[np.int32]:
     """Some of the triples, at random."""
     return queries[np.random.default_rng(seed).permutation(len(queries))[:count]]
-
-
-def measure_deletion(
-    observed: ObservedGraph,
-    questions: NDArray[np.int32],
-    remove: Remove,
-    rule: Rule,
-    seed: int,
-    counts: Sequence[int],
-) -> dict[str, Any]:
-    """The deletion curve over the questions that a path answers."""
-    with showing(f"deletion, {rule.name}", len(questions)) as advance:
-        cases = (open_case(observed, h, r, t, remove, rule.layers, rule.attribution) for h, r, t in questions.tolist())
-        curve = trace_deletions(cases, np.random.default_rng(seed), counts, rule.weighting, advance)
-    return {
-        "triples": len(curve),
-        "without_path": curve.without_path,
-        "without_random": curve.without_random,
-        "random_is_top": curve.same,
-        "points": [point(curve, i, seed) for i in range(len(curve.counts))] if len(curve) else [],
-    }
-
-
-def point(curve: DeletionCurve, index: int, seed: int) -> dict[str, Any]:
-    """One point of the curve: mean drops of the logit, cut pairs, and paired differences with 95 % intervals."""
-    found: dict[str, Any] = {"paths": curve.counts[index], "edges": float(curve.removed[:, index].mean())}
-    for kind in KINDS:
-        found[f"{kind}_drop"] = float(curve.drops[kind][:, index].mean())
-        found[f"{kind}_cut"] = float(curve.cut[kind][:, index].mean())
-    controls: tuple[Removed, ...] = ("random", "shortest")
-    for control in controls:
-        for connected in (False, True):
-            interval = curve.difference(index, np.random.default_rng(seed), control, connected)
-            key = f"top_minus_{control}" + ("_where_a_path_is_left" if connected else "")
-            found[key] = None if interval is None else [interval.value, interval.low, interval.high]
-    return found
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import gzip
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,12 @@ from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import Remove
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import DataError
+from kgcf.explanation.candidates import gather_candidates
 from kgcf.explanation.case import Case, open_case
-from kgcf.explanation.importance import Attribution
+from kgcf.explanation.how import How
 from kgcf.explanation.lattice import Lattice
-from kgcf.explanation.paths import Layers, Path, RandomPaths, Weighting, find_best_paths
+from kgcf.explanation.necessity import choose_paths, drop_and_gain, try_paths
+from kgcf.explanation.paths import Path, RandomPaths, find_best_paths
 from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import showing
 
@@ -32,19 +34,6 @@ EDGES = (5, 10, 20)
 KEPT = 20  # paths per rival, so that there are edges enough
 TRIALS = 10  # draws for one more distinct random path
 Pair = tuple[int, int]
-
-
-class Rule(NamedTuple):
-    """How paths are weighed."""
-
-    layers: Layers
-    weighting: Weighting
-    attribution: Attribution = "gradient"
-
-    @property
-    def name(self) -> str:
-        """As it is written on the command line."""
-        return ("integrated-" if self.attribution == "integrated" else "") + f"{self.layers}-{self.weighting}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +46,16 @@ class Mechanism:
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """Where paths are looked for: a lattice, and by rule what its edges count."""
+    """Where paths are looked for: a lattice, and what its edges count by both kinds of gradients."""
 
     lattice: Lattice
-    values: dict[Rule, NDArray[np.float64]]
+    gradient: NDArray[np.float64]
+    integrated: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, case: Case) -> "Ground":
+        """All of a case."""
+        return cls(case.lattice, case.importance.values, case.integrated.values)
 
     def without(self, relation: int, relation_count: int) -> "Ground":
         """The same ground without the edges of one relation, in both directions."""
@@ -74,12 +69,10 @@ class Ground:
             triples=self.lattice.triples[kept],
             layers=self.lattice.layers[kept],
         )
-        return Ground(lattice, {rule: values[kept] for rule, values in self.values.items()})
+        return Ground(lattice, self.gradient[kept], self.integrated[kept])
 
 
-def measure_gold(
-    observed: ObservedGraph, queries: NDArray[np.int32], remove: Remove, rules: Sequence[Rule], seed: int
-) -> dict[str, Any]:
+def measure_gold(observed: ObservedGraph, queries: NDArray[np.int32], remove: Remove, seed: int) -> dict[str, Any]:
     """How often the paths found are curated ones, for the pairs that have a whole curated path in the graph."""
     mechanisms = read_mechanisms(observed.graph, observed.entities, observed.relations)
     generator = np.random.default_rng(seed)
@@ -93,14 +86,15 @@ def measure_gold(
             advance(1)
             gold = mechanisms.get((h, t), [])
             asked += bool(gold)
+            if not gold:
+                continue
             case = open_case(observed, h, r, t, remove)
             if not any(has_path(case, mechanism) for mechanism in gold):
                 continue
-            views = {rule: open_case(observed, h, r, t, remove, rule.layers, rule.attribution) for rule in rules}
-            ground = Ground(case.lattice, {rule: view.values for rule, view in views.items()})
+            ground = Ground.of(case)
             grounds = (ground, ground.without(r, observed.graph.relation_count))
             for table, place in zip(tables.values(), grounds, strict=True):
-                for name, paths in rivals(place, generator):
+                for name, paths in rivals(case, place, generator):
                     table[name].append(compare(paths, gold))
     found = len(next(iter(tables["all paths"].values()), []))
     return {
@@ -115,14 +109,25 @@ def means(rows: Sequence[dict[str, float]]) -> dict[str, float]:
     return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
 
 
-def rivals(ground: Ground, generator: np.random.Generator) -> Iterator[tuple[str, Sequence[Path]]]:
-    """The paths that compete: explanations by every rule, random ones of their lengths, and the shortest."""
-    for rule, values in ground.values.items():
-        best = find_best_paths(ground.lattice, values, KEPT, rule.weighting).paths
-        yield f"explanation, {rule.name}", best
-        yield f"random, lengths of {rule.name}", draw_distinct(ground, best, generator)
+def rivals(case: Case, ground: Ground, generator: np.random.Generator) -> Iterator[tuple[str, Sequence[Path]]]:
+    """The paths that compete: by re-scoring, random ones of their lengths, by gradients, and the shortest."""
+    best = rescored(case, ground)
+    yield "removal", best
+    yield "random, lengths of removal", draw_distinct(ground, best, generator)
+    yield "gradient", find_best_paths(ground.lattice, ground.gradient, KEPT).paths
+    yield "integrated", find_best_paths(ground.lattice, ground.integrated, KEPT).paths
     ties = generator.random(len(ground.lattice.sources)) * 1e-6
     yield "shortest", find_best_paths(ground.lattice, -1.0 - ties, KEPT, "sum").paths
+
+
+def rescored(case: Case, ground: Ground) -> list[Path]:
+    """The paths that an explanation would show if these were all, then the other candidates by their value."""
+    tried = try_paths(case, gather_candidates(ground.lattice, ground.gradient, ground.integrated, How().candidates))
+    if not tried.paths:
+        return []
+    chosen = choose_paths(case, tried, How().top)
+    order = np.argsort(-drop_and_gain(tried.scored), kind="stable")
+    return [tried.paths[i] for i in (*chosen, *(int(i) for i in order if i not in chosen))][:KEPT]
 
 
 def draw_distinct(ground: Ground, best: Sequence[Path], generator: np.random.Generator) -> list[Path]:

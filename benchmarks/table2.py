@@ -17,6 +17,7 @@ from kgcf.errors import DataError
 from kgcf.explanation.counterfactual import CounterfactualEvidence
 from kgcf.explanation.explainer import Explainer
 from kgcf.explanation.explanation import Explanation
+from kgcf.explanation.how import How
 from kgcf.explanation.named_paths import NamedEdge
 from kgcf.machine.provenance import provenance
 from kgcf.runs.run import Run
@@ -107,7 +108,7 @@ def protocol(run: Run) -> str:
 
 def section(explainer: Explainer, data: Dataset, number: int, query: Query, top: int) -> Iterator[str]:
     """One query: the triple, its substitute, its paths."""
-    found = explainer.explain(*query, top=top)
+    found = explainer.explain(*query, How(top=top, attribution="gradient", check=False))
     evidence = found.counterfactual
     own = _treatments(evidence.factual_treatment, evidence.counterfactual_treatment) if evidence is not None else ""
     yield f"## {number}. {_cell(found.head.name)}, {_cell(found.relation.name)}, {_cell(found.tail.name)}"

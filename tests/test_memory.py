@@ -106,7 +106,7 @@ def test_training_and_every_question_to_a_run_obey_its_bound(planned: Planned, t
         "relation": lambda of: [a.logit for a in of.predict(head="e0", tail="e3")],
         "complete": lambda of: [a.logit for a in of.complete(["friend"], top=9)],
         "score": lambda of: of.score([triple, ("e3", "friend", "e2"), ("e2", "grandparent", "e5")]).tolist(),
-        "explain": lambda of: [d.logit for d in of.explain(*triple).deletion],
+        "explain": lambda of: [o.logit for o in of.explain(*triple, attribution="gradient").subsets],
     }
     for name, ask in asks.items():
         planned.forget()

@@ -12,7 +12,9 @@ OutputFormat = Literal["tsv", "csv", "parquet", "jsonl", "nt"]
 Asked = Literal["tail", "head"]  # the part of a triple that an explanation takes as the answer
 Weighting = Literal["mean", "sum"]  # a path weighs the mean or the sum of its edges
 Layers = Literal["own", "all"]  # an edge counts with its importance in the layer of its step, or in all layers
-Attribution = Literal["gradient", "integrated"]  # importance of an edge: a gradient, or one integrated from no edges
+EdgeImportance = Literal["gradient", "integrated"]  # of an edge: a gradient, or one integrated from no edges
+Attribution = Literal["removal", "gradient", "integrated"]  # paths by what happens without them, or by their edges
+CANDIDATES = 12  # paths of each kind that an explanation by removal tries
 PATHS = 3  # shown for each answer of a prediction that is explained
 
 MethodName = Literal["core_number", "core_component", "collapsed_core", "louvain", "file"]  # what a treatment compares

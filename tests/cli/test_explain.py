@@ -8,7 +8,9 @@ from typer.testing import CliRunner, Result
 import kgcf
 from kgcf.cli.explain import explain_command
 from kgcf.cli.predict import predict_command
+from kgcf.cli.rules import rules_command
 from kgcf.errors import SettingsError, UnknownNameError
+from kgcf.explanation.how import How
 from kgcf.pipeline import fit
 from tests.training.tiny import TINY, dataset
 
@@ -16,6 +18,8 @@ app = typer.Typer()
 app.command("explain")(explain_command)
 predicting = typer.Typer()
 predicting.command("predict")(predict_command)
+ruling = typer.Typer()
+ruling.command("rules")(rules_command)
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +52,17 @@ def a_triple() -> list[str]:
 def test_text_json_page_and_picture(run: Path, tmp_path: Path) -> None:
     text = explain(run, *a_triple(), "--html", tmp_path / "page.html", "--png", tmp_path / "paths.png").stdout
     assert "it was hidden before asking" in text  # everything that was given is observed
-    assert "Having the same role changes the probability by" in text
-    assert "Without the strongest path the logit" in text
+    for word in ("T^F", "T^CF", "logit", "ITE", "treatment"):
+        assert word not in text
+    assert "Compared: " in text
+    assert "How sure: " in text
+    detailed = explain(run, *a_triple(), "--detail").stdout
+    assert "Having the same role changes the probability by" in detailed
     found = json.loads(explain(run, *a_triple(), "--json").stdout)
     assert f"probability {found['probability']:.3f}." in text
     assert "asked for the" not in text
     made = f"({found['probability_from']} of logit {found['logit']:.3f}, asked for the head)"
-    assert made.replace("head", "tail") in explain(run, *a_triple(), "--detail").stdout
+    assert made.replace("head", "tail") in detailed
     for path in found["paths"]:
         assert path["edges"][0]["head"]["label"] == a_triple()[0]
         assert path["edges"][-1]["tail"]["label"] == a_triple()[2]
@@ -67,16 +75,21 @@ def test_options_reach_the_explanation(run: Path) -> None:
     train = json.loads(explain(run, *a_triple(), "--json", "--observed", "train").stdout)
     assert everything["known"]
     assert not train["known"]
-    one = json.loads(explain(run, *a_triple(), "--json", "--top", "1", "--weighting", "sum").stdout)
+    gradient = ("--json", "--attribution", "gradient")
+    heaviest = json.loads(explain(run, *a_triple(), *gradient).stdout)
+    one = json.loads(explain(run, *a_triple(), *gradient, "--top", "1", "--weighting", "sum").stdout)
     assert len(one["paths"]) == 1
     assert one["weighting"] == "sum"
-    summed = json.loads(explain(run, *a_triple(), "--json", "--layers", "all").stdout)
+    summed = json.loads(explain(run, *a_triple(), *gradient, "--layers", "all").stdout)
     assert summed["layers"] == "all"
     assert [path["weight"] for path in summed["paths"]] != [path["weight"] for path in one["paths"]]
     integrated = json.loads(explain(run, *a_triple(), "--json", "--attribution", "integrated").stdout)
     assert integrated["attribution"] == "integrated"
-    assert [path["weight"] for path in integrated["paths"]] != [path["weight"] for path in everything["paths"]]
-    head = json.loads(explain(run, *a_triple(), "--json", "--asked", "head").stdout)
+    assert [path["weight"] for path in integrated["paths"]] != [path["weight"] for path in heaviest["paths"]]
+    few = json.loads(explain(run, *a_triple(), "--json", "--candidates", "1").stdout)
+    assert everything["attribution"] == few["attribution"] == "removal"
+    assert 0 < few["tried"] <= 3
+    head = json.loads(explain(run, *a_triple(), *gradient, "--asked", "head").stdout)
     assert head["asked"] == "head"
     assert head["paths"][0]["edges"][0]["head"]["label"] == a_triple()[2]
 
@@ -84,14 +97,16 @@ def test_options_reach_the_explanation(run: Path) -> None:
 def test_another_graph_with_new_entities(run: Path, tmp_path: Path) -> None:
     file = tmp_path / "new.tsv"
     file.write_text("Ada\tparent\tBob\nBob\tparent\tCal\nBob\tfriend\tDee\nAda\tfriend\tDee\n", encoding="utf-8")
-    found = json.loads(explain(run, "Ada", "grandparent", "Cal", "--json", "--graph", file).stdout)
+    options = ("--json", "--attribution", "gradient", "--graph", file)
+    found = json.loads(explain(run, "Ada", "grandparent", "Cal", *options).stdout)
     names = [[edge["tail"]["name"] for edge in path["edges"]] for path in found["paths"]]
     assert ["Bob", "Cal"] in names
     assert found["counterfactual"] is not None
 
 
 def test_a_model_without_treatment(plain_run: Path) -> None:
-    assert "This model has no treatment" in explain(plain_run, *a_triple()).stdout
+    assert "This model has no treatment" in explain(plain_run, *a_triple(), "--detail").stdout
+    assert "trained without comparing pairs" in explain(plain_run, *a_triple()).stdout
     assert json.loads(explain(plain_run, *a_triple(), "--json").stdout)["counterfactual"] is None
 
 
@@ -127,9 +142,11 @@ def test_predict_shows_why(run: Path) -> None:
             made = f"probability {item['probability']:.4f} ({item['probability_from']} of logit {item['logit']:.3f})"
             assert made in detailed
         assert "logit" not in text
-        shown = [line for line in text.splitlines() if line.strip()[:1] in "+-" and line.strip()]
-        assert len(shown) == sum(bool(item["explanation"]["paths"]) for item in found)
-        assert text.count("T = ") >= len(found)
+        one = json.loads(predict(run, *asked, "--paths", "1", "--json").stdout)
+        assert text.count("   because ") == sum(bool(item["explanation"]["paths"]) for item in one)
+        assert detailed.count("T = ") >= len(found)
+        heaviest = json.loads(predict(run, *asked, "--explain", "--attribution", "gradient", "--json").stdout)
+        assert {item["explanation"]["attribution"] for item in heaviest} == {"gradient"}
 
 
 PARTS = ("--head", "--relation", "--tail")
@@ -144,10 +161,38 @@ def test_predict_explains_known_answers_without_themselves(run: Path) -> None:
     assert f"explained as if it were not known: probability {alone.probability:.4f}" in text
 
 
+def test_rules_as_table_and_json(run: Path) -> None:
+    options = ("--relation", "grandparent", "--answers", "6", "--top", "3", "--seed", "1")
+    found = json.loads(explain(run, *options, "--json", command=ruling).stdout)
+    rules = kgcf.open(run).rules("grandparent", answers=6, top=3, seed=1)
+    assert found == json.loads(json.dumps([rule.to_json() for rule in rules]))
+    assert 0 < len(found) <= 3
+    assert all(rule["relation"]["label"] == "grandparent" and rule["explained"] <= 6 for rule in found)
+    header, *rows = explain(run, *options, command=ruling).stdout.splitlines()
+    assert header.split("\t") == ["rule", "answers", "of", "mean drop", "confidence", "pairs", "examples"]
+    assert [row.split("\t")[0] for row in rows] == [rule["rule"] for rule in found]
+    with pytest.raises(UnknownNameError, match="granparent"):
+        explain(run, "--relation", "granparent", command=ruling)
+
+
 def test_run_explains_what_the_command_explains(run: Path) -> None:
     opened = kgcf.open(run)
-    found = opened.explain(*a_triple(), top=2, observed="train", asked="head", weighting="sum", layers="all")
-    options = ("--observed", "train", "--asked", "head", "--weighting", "sum", "--layers", "all", "--top", "2")
+    how = How(asked="head", weighting="sum", layers="all", attribution="gradient")
+    found = opened.explain(*a_triple(), how, top=2, observed="train")
+    options = (
+        "--attribution",
+        "gradient",
+        "--observed",
+        "train",
+        "--asked",
+        "head",
+        "--weighting",
+        "sum",
+        "--layers",
+        "all",
+        "--top",
+        "2",
+    )
     assert json.loads(json.dumps(found.to_json())) == json.loads(explain(run, *a_triple(), *options, "--json").stdout)
     (answer,) = opened.predict(a_triple()[0], a_triple()[1], top=1, candidates=[a_triple()[2]], observed="train")
     own = opened.explain(*a_triple(), observed="train")

@@ -26,6 +26,7 @@ HELP = [
         "predict",
         "complete",
         "explain",
+        "rules",
         "counterfactuals",
         "tune",
         "demo",
@@ -69,5 +70,5 @@ print(*sys.modules)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     unused = {"matplotlib", "pandas", "optuna", "gensim", "sklearn", "sympy"}
     unused |= {"scipy.special", "scipy.optimize", "scipy.sparse", "scipy.stats"}
-    ours = {"kgcf.explanation", "kgcf.data.reader", "kgcf.runs.other_graphs"}
+    ours = {"kgcf.explanation.explainer", "kgcf.data.reader", "kgcf.runs.other_graphs"}
     assert not (unused | ours) & set(done.stdout.split())

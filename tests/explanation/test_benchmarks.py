@@ -1,5 +1,6 @@
 """The scripts that measure explanations: gold mechanisms, deletion by rule, and the paper's table 2."""
 
+import json
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 
 from kgcf.data import registry
 from kgcf.explanation.case import Case, open_case
-from kgcf.explanation.deletion import trace_deletions
+from kgcf.explanation.explainer import find_paths
+from kgcf.explanation.how import How
 from kgcf.pipeline import fit
 from kgcf.runs.run import Run
 from tests.propagation.random_graphs import random_graph
@@ -45,31 +47,30 @@ def a_case() -> Case:
 def test_ground_without_a_relation_has_the_paths_that_do_not_use_it() -> None:
     mechanisms, case = script("mechanisms"), a_case()
     count = case.observed.graph.relation_count
-    rule = mechanisms.Rule("own", "mean")
-    smaller = mechanisms.Ground(case.lattice, {rule: case.importance.values}).without(0, count)
-    paths = mechanisms.find_best_paths(smaller.lattice, smaller.values[rule], 10_000).paths
+    smaller = mechanisms.Ground.of(case).without(0, count)
+    paths = mechanisms.find_best_paths(smaller.lattice, smaller.gradient, 10_000).paths
     every = case.best_paths(10_000).paths
     wanted = [path for path in every if all(edge.relation % count != 0 for edge in path.edges)]
     assert 0 < len(wanted) < len(every)
     assert {path.triples: path.weight for path in paths} == pytest.approx({p.triples: p.weight for p in wanted})
 
 
-def test_rivals_are_distinct_and_random_ones_have_the_lengths_of_the_best() -> None:
+def test_rivals_are_distinct_and_random_ones_have_the_lengths_of_ours() -> None:
     mechanisms, case = script("mechanisms"), a_case()
-    rules = (mechanisms.Rule("own", "mean"), mechanisms.Rule("own", "sum"))
-    ground = mechanisms.Ground(case.lattice, dict.fromkeys(rules, case.importance.values))
-    found = dict(mechanisms.rivals(ground, np.random.default_rng(0)))
+    found = dict(mechanisms.rivals(case, mechanisms.Ground.of(case), np.random.default_rng(0)))
     assert len(found) == 5
     for paths in found.values():
         assert len({path.triples for path in paths}) == len(paths)
     lengths = [len(path) for path in found["shortest"]]
     assert lengths == sorted(lengths)
     assert lengths == [len(path) for path in case.shortest_paths(len(lengths))]
-    best, drawn = found["explanation, own-sum"], found["random, lengths of own-sum"]
-    spare = sorted(len(path) for path in best)
+    shown = [path.triples for path in find_paths(case, How(check=False)).paths]
+    assert [path.triples for path in found["removal"][: len(shown)]] == shown
+    drawn = found["random, lengths of removal"]
+    spare = sorted(len(path) for path in found["removal"])
     for path in drawn:
-        spare.remove(len(path))  # each length is taken at most as often as the best have it
-    assert len(drawn) > len(best) / 2
+        spare.remove(len(path))  # each length is taken at most as often as ours have it
+    assert len(drawn) > len(found["removal"]) / 2
 
 
 def test_compare_counts_whole_paths_and_edges_by_hand() -> None:
@@ -91,21 +92,70 @@ def test_compare_counts_whole_paths_and_edges_by_hand() -> None:
     assert found["edges@5_edges"] == len(travelled)
 
 
-def test_deletion_is_measured_on_the_split_and_by_the_rule_asked_for(run: Run) -> None:
+def test_faithfulness_scores_the_sets_of_every_rival() -> None:
+    faithfulness, rivals = script("faithfulness"), script("rivals")
+    case = a_case()
+    ours = case.best_paths(5).paths
+    row = faithfulness.compare_sets(case, ours, np.random.default_rng(0))
+    for name, paths in (("ours", ours), ("shortest", case.shortest_paths(20))):
+        for count in (1, 3):
+            edges = sorted({triple for path in paths[:count] for triple in path.triples})
+            found = row[f"{count} {name}"]
+            assert found["edges"] == len(edges)
+            assert found["drop"] == pytest.approx(case.importance.logit - case.logits_without([np.array(edges)])[0][0])
+            assert found["alone"] == pytest.approx(case.logits_alone([np.array(edges)])[0][0])
+    for rival in (*rivals.RIVALS, "random"):
+        suffix = "" if rival == "random" else ", as many edges"
+        assert row[f"3 {rival}{suffix}"]["edges"] >= row["3 ours"]["edges"]
+    report = faithfulness.point([row, row], 3, 0)
+    difference = row["3 ours"]["alone"] - row["3 shortest"]["alone"]
+    assert report["shortest"]["ours_minus_alone"] == pytest.approx([difference] * 3)
+
+
+def test_parts_are_measured_once(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     explanations = script("explanations")
-    rules = {n: (r.layers, r.weighting, r.attribution) for n, r in explanations.RULES.items()}
-    assert rules["own-mean"] == ("own", "mean", "gradient")
-    assert rules["integrated-all-sum"] == ("all", "sum", "integrated")
-    report = explanations.measure(run, "test", 6, 3, ["own-mean", "all-sum"])
-    assert report["protocol"]["split"] == "test"
-    observed = run.observe(None, "train")
-    drawn = run.data.test.queries[np.random.default_rng(3).permutation(len(run.data.test.queries))[:6]]
-    for name, layers, weighting in (("own-mean", "own", "mean"), ("all-sum", "all", "sum")):
-        cases = [open_case(observed, h, r, t, "triple", layers) for h, r, t in drawn.tolist()]  # type: ignore[arg-type]
-        curve = trace_deletions(cases, np.random.default_rng(3), weighting=weighting)  # type: ignore[arg-type]
-        found = report["deletion"][name]
-        assert found["triples"] + found["without_path"] + found["without_random"] == 6
-        assert [point["top_drop"] for point in found["points"]] == pytest.approx(curve.drops["top"].mean(axis=0))
+    output = tmp_path / "report.json"
+    monkeypatch.setattr(
+        "sys.argv", ["explanations.py", str(run.folder.path), "--triples", "3", "--output", str(output)]
+    )
+    explanations.main()
+    report = json.loads(output.read_text(encoding="utf-8"))
+    assert {*report} == {"run", "faithfulness, removal"}
+    assert report["run"]["protocol"]["split"] == "test"
+    assert report["faithfulness, removal"]["asked"] == 3
+    monkeypatch.setattr(explanations, "measure_faithfulness", lambda *_: pytest.fail("measured twice"))
+    explanations.main()
+    assert json.loads(output.read_text(encoding="utf-8")) == report
+
+
+def test_words_of_a_planted_rule_reduce_to_it() -> None:
+    planted = script("planted")
+    a, b, back = ("a", False), ("b", False), ("a", True)
+    goal, from_goal = ("goal", False), ("goal", True)
+    rule = ("a", "b")
+    assert planted.reduce_word((a, back, goal), rule) == (a, b)  # a detour by somebody with the same a
+    assert planted.reduce_word((goal, from_goal, goal), rule) == (a, b)
+    assert planted.reduce_word((a, ("f", False), b), rule) != (a, b)
+    assert planted.reduce_word((back, a, b, ("b", True)), rule) != (a, b)
+    graph = planted.generate(planted.Plan(rule, 0.2, 0))
+    steps = {name: {h: t for h, r, t in graph["train"] if r == name} for name in "ab"}
+    for split in ("valid", "test"):
+        assert len(graph[split]) > 60
+        assert all(r == "goal" and steps["b"][steps["a"][h]] == t for h, r, t in graph[split])
+    noise = [steps["b"].get(steps["a"].get(h, ""), "") != t for h, r, t in graph["train"] if r == "goal"]
+    assert 0.1 < np.mean(noise) < 0.3
+
+
+def test_textbook_rules_of_the_family() -> None:
+    words = script("textbook").WORDS
+    textbook, derived = words["uncle"]
+    assert (("brother", False), ("father", False)) in textbook  # x is the brother of y, y is the father of z
+    assert (("sister", True), ("daughter", True)) in textbook
+    assert (("niece", True),) in textbook
+    assert (("uncle", False), ("brother", True)) in derived
+    assert not textbook & derived
+    assert (("son", False), ("father", True), ("mother", False)) not in textbook | derived
+    assert (("son", False), ("brother", False)) in words["nephew"][0]
 
 
 def test_table_two_says_what_explain_says(run: Run, tmp_path: Path) -> None:
@@ -114,7 +164,7 @@ def test_table_two_says_what_explain_says(run: Run, tmp_path: Path) -> None:
     text = "\n".join(table2.table(run, queries, 2, "queries: two"))
     assert "Dataset tiny, preset default, 1 epochs, training seed 0, validation MRR 0." in text
     for head, relation, tail in queries:
-        found = run.explain(head, relation, tail, top=2, observed="train")
+        found = run.explain(head, relation, tail, top=2, observed="train", attribution="gradient")
         assert f"⟨{head}, {relation}, {tail}⟩" in text
         assert f"test; probability {found.probability:.3f} ({found.probability_from})" in text
         for path in found.paths:

@@ -10,6 +10,7 @@ from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.explanation.explained_answers import explain_answers
 from kgcf.explanation.explainer import Explainer
+from kgcf.explanation.how import How
 from kgcf.prediction.answers import Question, predict
 from kgcf.prediction.calibration.curves import PlattCurve
 from kgcf.prediction.calibration.fitting import Calibration, FittedCurve
@@ -19,6 +20,7 @@ from .test_case import observe
 from .test_counterfactual import a_space
 from .test_explainer import TRIPLES, people
 
+GRADIENT = How(top=2, attribution="gradient", check=False)
 PLATT = Calibration("platt", "for a test", {"platt": FittedCurve(PlattCurve(0.5, -1.0), 0.01)})
 
 
@@ -44,7 +46,7 @@ def calibrated() -> Explainer:
 )
 def test_answers_are_those_of_predict_and_reasons_those_of_explain(question: Question, asked: str) -> None:
     explainer = calibrated()
-    found = explain_answers(explainer, question, top=4, paths=2)
+    found = explain_answers(explainer, question, top=4, how=GRADIENT)
     assert [item.answer for item in found] == predict(explainer.observed, question, 4)
     assert any(item.explanation.paths for item in found)
     for item in found:
@@ -55,8 +57,9 @@ def test_answers_are_those_of_predict_and_reasons_those_of_explain(question: Que
         assert why.logit == pytest.approx(answer.logit, abs=1e-5)  # ranking computes in single precision
         assert why.probability == pytest.approx(answer.probability, abs=1e-6)
         assert why.probability_from == answer.probability_from == "platt"
-        alone = explainer.explain(why.head.label, why.relation.label, why.tail.label, 2, asked=why.asked)
-        assert replace(alone, deletion=()) == why
+        own = replace(GRADIENT, asked=why.asked)
+        alone = explainer.explain(why.head.label, why.relation.label, why.tail.label, own)
+        assert alone == why
 
 
 def test_probabilities_are_calibrated_everywhere_in_an_explanation() -> None:
@@ -81,7 +84,7 @@ def test_a_known_answer_is_explained_as_if_it_were_not() -> None:
 
 
 def test_json_has_the_answer_and_its_reason() -> None:
-    (item,) = explain_answers(people(), Question("Ann", "likes", None), top=1, paths=1)
+    (item,) = explain_answers(people(), Question("Ann", "likes", None), top=1, how=replace(GRADIENT, top=1))
     values = json.loads(json.dumps(item.to_json(), allow_nan=False))
     assert values["tail"] == values["explanation"]["tail"]["label"] == "e3"
     assert values["tail_name"] == values["explanation"]["tail"]["name"] == "Dan"

@@ -9,7 +9,9 @@ from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import UnknownNameError
 from kgcf.explanation.explainer import Explainer
 from kgcf.explanation.explanation import Explanation
-from kgcf.explanation.words import path_line, sentences
+from kgcf.explanation.how import How
+from kgcf.explanation.words import sentences
+from kgcf.explanation.words_in_detail import path_line
 from kgcf.prediction.observed_graph import ObservedGraph
 
 from .test_case import observe
@@ -33,7 +35,7 @@ def people(treatment: bool = True) -> Explainer:
 
 
 def test_names_in_names_out() -> None:
-    found = people().explain("Ann", "likes", "e2", top=3)
+    found = people().explain("Ann", "likes", "e2", How(top=3, attribution="gradient"))
     assert (found.head.name, found.relation.name, found.tail.label) == ("Ann", "likes", "e2")
     assert found.known
     assert found.hidden == 1
@@ -50,19 +52,19 @@ def test_namesakes_are_told_apart() -> None:
     explainer = people()
     twins = {f"e{i}": name for i, name in enumerate(ENTITIES)} | {"e1": "Ann"}
     explainer.observed.entities = Vocabulary([f"e{i}" for i in range(8)], twins)
-    found = explainer.explain("e0", "likes", "Cyd", top=5)
+    found = explainer.explain("e0", "likes", "Cyd", How(attribution="gradient"))
     assert found.head.ambiguous
     assert not found.tail.ambiguous
     said = sentences(found)
     assert said[0].startswith("Ann (e0) —likes→ Cyd (e2): probability")
     assert any("Ann (e0) —knows→ Ann (e1) —knows→ Cyd" in str(path) for path in found.paths)
-    assert any(line.startswith("Ann (e0) and Cyd ") for line in said)
+    assert any("Ann (e0) and Cyd " in line for line in said)
     with pytest.raises(UnknownNameError, match="'Ann' is ambiguous: it names e0, e1. Use one of these labels"):
         explainer.explain("Ann", "likes", "Cyd")
 
 
 def test_inverse_edges_are_shown_as_arrows_to_the_left() -> None:
-    found = people().explain("Ann", "likes", "Dan", top=50)
+    found = people().explain("Ann", "likes", "Dan", How(top=50, attribution="gradient"))
     shown = {str(path) for path in found.paths}
     assert "Ann —knows→ Bea —knows→ Cyd ←knows— Dan" in shown
     for path in found.paths:
@@ -77,40 +79,44 @@ def test_inverse_edges_are_shown_as_arrows_to_the_left() -> None:
 
 
 def test_a_question_for_the_head_runs_from_the_tail() -> None:
-    found = people().explain("Ann", "likes", "Cyd", asked="head")
+    found = people().explain("Ann", "likes", "Cyd", How(asked="head", attribution="gradient"))
     assert (found.head.name, found.tail.name, found.asked) == ("Ann", "Cyd", "head")
     assert found.paths[0].edges[0].head.name == "Cyd"
     assert found.paths[0].edges[-1].tail.name == "Ann"
 
 
-def test_sentences_say_what_the_json_says() -> None:
-    found = people().explain("Ann", "likes", "Cyd")
-    text = "\n".join(sentences(found))
-    assert f"probability {found.probability:.3f}" in text
+def test_details_say_what_the_json_says() -> None:
+    found = people().explain("Ann", "likes", "Cyd", How(attribution="gradient"))
+    text = "\n".join(sentences(found, detail=True))
+    assert f"probability {found.probability:.3f} (sigmoid of logit {found.logit:.3f}, asked for the tail)" in text
     assert "it was hidden before asking" in text
     assert found.counterfactual is not None
     assert f"T = {int(found.counterfactual.factual_treatment)}." in text
     assert f"{found.counterfactual.individual_effect:+.3f} (ITE)" in text
     for path in found.paths:
-        assert path_line(path) in text
+        assert path.effect is not None
+        figures = f"drop {path.effect.drop:+.3f}, alone {path.effect.alone.logit:+.3f}, weight {path.weight:+.4f}"
+        assert f"{figures}  {path_line(path)}" in text
         assert all(edge.factual_treatment is not None for edge in path.edges)
-    assert "Without the strongest path" in text
+    assert "Without the first path the logit" in text
     assert "Without a random path of the same length" in text
 
 
 def test_json_is_plain() -> None:
-    found = people().explain("Ann", "likes", "Cyd")
+    found = people().explain("Ann", "likes", "Cyd", How(attribution="gradient"))
     plain = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert plain["paths"][0]["edges"][0]["head"] == {"label": "e0", "name": "Ann", "ambiguous": False}
     assert plain["paths"][0]["weight"] == found.paths[0].weight
-    assert plain["format"] == 1
+    assert plain["format"] == 2
+    assert plain["paths"][0]["effect"]["without"]["probability"] == found.paths[0].effect.without.probability  # type: ignore[union-attr]
 
 
 def test_a_model_without_treatment_says_so() -> None:
-    found = people(treatment=False).explain("Ann", "likes", "Cyd")
+    found = people(treatment=False).explain("Ann", "likes", "Cyd", How(attribution="gradient"))
     assert found.counterfactual is None
     assert found.paths[0].edges[0].factual_treatment is None
-    assert "This model has no treatment, so there is no counterfactual evidence." in sentences(found)
+    assert "This model has no treatment, so there is no counterfactual evidence." in sentences(found, detail=True)
+    assert any("trained without comparing pairs" in line for line in sentences(found))
     assert found.deletion
 
 
@@ -124,4 +130,4 @@ def test_without_paths_there_is_an_answer_and_no_deletion(tail: str, said: str) 
 
 def test_a_search_that_stopped_early_is_said_to_have() -> None:
     found: Explanation = replace(people().explain("Ann", "likes", "Cyd"), bound=0.25)
-    assert "The search stopped early; a path that it missed weighs at most 0.2500." in sentences(found)
+    assert "The search stopped early; a path that it missed weighs at most 0.2500." in sentences(found, detail=True)

@@ -20,6 +20,7 @@ from matplotlib.text import Annotation
 from kgcf.data.vocabulary import Named
 from kgcf.errors import SettingsError
 from kgcf.explanation.explanation import Explanation
+from kgcf.explanation.how import How
 from kgcf.explanation.page import render_page, write_page
 from kgcf.explanation.palette import DARK, LIGHT, line_style
 from kgcf.explanation.plots import arrange_entities, draw_paths, free_point, swerve
@@ -28,6 +29,7 @@ from kgcf.figure_fonts import MISSING, families_for, installed, visible
 
 from .test_explainer import people
 
+HEAVIEST = How(attribution="gradient")  # a model of random weights: paths there are, reasons hardly
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 needs_browser = pytest.mark.skipif(
     BROWSER is None and os.environ.get("CI", "") in ("", "0", "false"),
@@ -73,7 +75,7 @@ def expected_paths(plain: dict[str, Any]) -> list[list[list[str]]]:
 
 @needs_browser
 def test_the_browser_draws_the_paths_of_the_json(tmp_path: Path) -> None:
-    explanation = people().explain("Ann", "likes", "Cyd", top=6)
+    explanation = people().explain("Ann", "likes", "Cyd", How(top=6, attribution="gradient"))
     plain = json.loads(json.dumps(explanation.to_json()))
     page = tmp_path / "page.html"
     write_page(explanation, page)
@@ -87,10 +89,31 @@ def test_the_browser_draws_the_paths_of_the_json(tmp_path: Path) -> None:
     assert document.count("<canvas") >= 1
 
 
+@needs_browser
+def test_switches_show_the_score_of_every_subset(tmp_path: Path) -> None:
+    found = people().explain("Ann", "likes", "Cyd", How(top=3, attribution="gradient"))
+    assert len(found.subsets) == 8
+    page = tmp_path / "page.html"
+    switch = """<script>
+    document.querySelectorAll("ol.paths input").forEach((box, i) => { if (i !== 1) { box.click(); } });
+    document.documentElement.dataset.drawn = JSON.stringify(window.kgcf.shown());</script></body>"""
+    page.write_text(render_page(found).replace("</body>", switch), encoding="utf-8")
+    drawn = drawn_in(browse(page, "--dump-dom"))
+    left = "" if found.subsets[0b101].reached else "; no path is left"
+    assert drawn["score"] == f"{found.subsets[0b101].probability:.3f} without paths 1 and 3{left}"
+
+
+def test_there_are_no_switches_without_subsets() -> None:
+    assert 'type="checkbox" checked' in render_page(people().explain("Ann", "likes", "Cyd", HEAVIEST))
+    many = people().explain("Ann", "likes", "Dan", How(top=12, attribution="gradient"))
+    assert many.subsets == ()
+    assert 'type="checkbox" checked' not in render_page(many)
+
+
 @pytest.fixture(scope="module")
 def shared_edges() -> Explanation:
     """Eight paths that share edges."""
-    return people().explain("Ann", "likes", "Dan", top=12)
+    return people().explain("Ann", "likes", "Dan", How(top=12, attribution="gradient"))
 
 
 def rgb(color: str) -> str:
@@ -187,12 +210,12 @@ def test_nothing_overflows_a_phone(
 def test_the_canvas_is_not_empty(tmp_path: Path) -> None:
     inked = []
     for name, found in (
-        ("paths", people().explain("Ann", "likes", "Cyd")),
+        ("paths", people().explain("Ann", "likes", "Cyd", HEAVIEST)),
         ("none", people().explain("Ann", "likes", "Hal")),
     ):
         write_page(found, tmp_path / f"{name}.html")
         browse(tmp_path / f"{name}.html", f"--screenshot={tmp_path / name}.png")
-        pixels = matplotlib.image.imread(tmp_path / f"{name}.png")[140:390, 60:1200, :3]
+        pixels = matplotlib.image.imread(tmp_path / f"{name}.png")[140:1200, 60:1200, :3]
         inked.append((np.ptp(pixels, axis=2) > 0.3).mean())  # coloured: the lines of the paths
     assert inked[0] > 0.001
     assert inked[1] == 0
@@ -200,7 +223,7 @@ def test_the_canvas_is_not_empty(tmp_path: Path) -> None:
 
 @needs_browser
 def test_names_that_look_like_code_are_names(tmp_path: Path) -> None:
-    explanation = people().explain("Ann", "likes", "Cyd")
+    explanation = people().explain("Ann", "likes", "Cyd", HEAVIEST)
     evil = Named("e0", "</script><script>document.title='caught'</script> & \"{{library}}\"")
     paths = tuple(
         replace(path, edges=(replace(path.edges[0], head=evil), *path.edges[1:])) for path in explanation.paths
@@ -213,7 +236,7 @@ def test_names_that_look_like_code_are_names(tmp_path: Path) -> None:
 
 
 def test_the_page_needs_no_other_file() -> None:
-    page = render_page(people().explain("Ann", "likes", "Cyd"))
+    page = render_page(people().explain("Ann", "likes", "Cyd", HEAVIEST))
     assert not re.search(r"<(script|img|link|iframe)[^>]*(src|href)=", page)
     assert "{{" not in page.split("<script>", maxsplit=1)[0]
     assert 'id="explanation"' in page
@@ -222,8 +245,9 @@ def test_the_page_needs_no_other_file() -> None:
 @pytest.mark.parametrize(
     ("build", "said"),
     [
-        (lambda: people().explain("Ann", "likes", "Cyd"), "Having the same role changes the probability"),
-        (lambda: people(treatment=False).explain("Ann", "likes", "Cyd"), "This model has no treatment"),
+        (lambda: people().explain("Ann", "likes", "Cyd", HEAVIEST), "Having the same role changes the probability"),
+        (lambda: people().explain("Ann", "likes", "Cyd", HEAVIEST), "Compared: Ann and Cyd have"),
+        (lambda: people(treatment=False).explain("Ann", "likes", "Cyd", HEAVIEST), "This model has no treatment"),
         (lambda: people().explain("Ann", "likes", "Hal"), "There is no path to remove."),
         (lambda: people().explain("Ann", "likes", "Ann"), "the same entity"),
     ],
@@ -244,7 +268,7 @@ def table_rows(page: str, name: str) -> list[list[str]]:
 
 
 def test_probabilities_stand_with_the_triple_that_they_belong_to() -> None:
-    found = people().explain("Ann", "likes", "Cyd")
+    found = people().explain("Ann", "likes", "Cyd", HEAVIEST)
     evidence = found.counterfactual
     assert evidence is not None
     pair = evidence.substitute
@@ -253,8 +277,8 @@ def test_probabilities_stand_with_the_triple_that_they_belong_to() -> None:
     own, page = int(evidence.factual_treatment), render_page(found)
     assert "<caption>The model on Ann —likes→ Cyd</caption>" in page
     assert table_rows(page, "treatments") == [
-        ["as it is", str(own), f"{by_treatment[own]:.3f}", ""],
-        ["under the other treatment", str(1 - own), f"{by_treatment[1 - own]:.3f}", ""],
+        ["as it is", str(own), f"{by_treatment[own]:.3f}"],
+        ["under the other treatment", str(1 - own), f"{by_treatment[1 - own]:.3f}"],
     ]
     assert by_treatment[own] != pytest.approx(by_treatment[1 - own], abs=1e-3)
     triple = f"{pair.head.name} —likes→ {pair.tail.name}"
@@ -264,7 +288,7 @@ def test_probabilities_stand_with_the_triple_that_they_belong_to() -> None:
 
 
 def test_without_another_pair_the_treatments_still_stand() -> None:
-    found = people().explain("Ann", "likes", "Cyd")
+    found = people().explain("Ann", "likes", "Cyd", HEAVIEST)
     assert found.counterfactual is not None
     alone = replace(
         found.counterfactual, substitute=None, counterfactual_treatment=found.counterfactual.factual_treatment
@@ -275,7 +299,7 @@ def test_without_another_pair_the_treatments_still_stand() -> None:
 
 
 def test_labels_stand_beside_names() -> None:
-    page = render_page(people().explain("Ann", "likes", "Cyd"))
+    page = render_page(people().explain("Ann", "likes", "Cyd", HEAVIEST))
     ann, likes, cyd = ("<bdi>Ann</bdi>", "<bdi>likes</bdi>", "<bdi>Cyd</bdi>")
     question = f'{ann} <span class="label">e0</span> <span class="arrow">—{likes}→</span> {cyd} <span class="label">e2'
     assert f"<h1>{question}" in page
@@ -283,7 +307,7 @@ def test_labels_stand_beside_names() -> None:
 
 @needs_browser
 def test_namesakes_are_told_apart_on_the_canvas(tmp_path: Path) -> None:
-    explanation = people().explain("Ann", "likes", "Cyd")
+    explanation = people().explain("Ann", "likes", "Cyd", HEAVIEST)
     twin = Named("e0", "Ann\u202e", ambiguous=True)
     paths = tuple(
         replace(path, edges=(replace(path.edges[0], head=twin), *path.edges[1:])) for path in explanation.paths
@@ -297,12 +321,12 @@ def test_picture(tmp_path: Path) -> None:
     sizes = {}
     for tail in ("Cyd", "Hal"):
         path = tmp_path / f"{tail}.png"
-        draw_paths(people().explain("Ann", "likes", tail), path)
+        draw_paths(people().explain("Ann", "likes", tail, HEAVIEST), path)
         sizes[tail] = (np.ptp(matplotlib.image.imread(path)[..., :3], axis=2) > 0.3).sum()
     assert sizes["Cyd"] > 1000
     assert sizes["Hal"] == 0
     with pytest.raises(SettingsError, match=".png"):
-        draw_paths(people().explain("Ann", "likes", "Cyd"), tmp_path / "paths.pdf")
+        draw_paths(people().explain("Ann", "likes", "Cyd", HEAVIEST), tmp_path / "paths.pdf")
 
 
 @pytest.fixture
@@ -322,8 +346,9 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
 def test_the_picture_names_its_paths(shared_edges: Explanation, figures: list[Figure], tmp_path: Path) -> None:
     draw_paths(shared_edges, tmp_path / "paths.png")
     legend = figures[0].legends[0]
-    weights = [f"{number}  {path.weight:+.4f}" for number, path in enumerate(shared_edges.paths, start=1)]
-    assert [text.get_text() for text in legend.get_texts()] == weights
+    effects = [path.effect.without.probability for path in shared_edges.paths if path.effect is not None]
+    figures_shown = [f"{number}  {probability:.3f}" for number, probability in enumerate(effects, start=1)]
+    assert [text.get_text() for text in legend.get_texts()] == figures_shown
     assert [line.get_color() for line in legend.get_lines()] == list(LIGHT)
     arrows = [
         text.arrow_patch for text in figures[0].axes[0].texts if isinstance(text, Annotation) and text.arrow_patch
@@ -379,7 +404,7 @@ def test_names_in_pictures_are_inert_and_short() -> None:
 
 
 def test_places_of_entities_differ() -> None:
-    found = people().explain("Ann", "likes", "Dan", top=30)
+    found = people().explain("Ann", "likes", "Dan", How(top=30, attribution="gradient"))
     places = arrange_entities(found)
     assert len(set(places.values())) == len(places) == 6
     assert places["e0"][0] == 0

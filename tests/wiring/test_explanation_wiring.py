@@ -7,6 +7,7 @@ import pytest
 
 import kgcf
 from kgcf.explanation.explanation import Explanation
+from kgcf.explanation.how import How
 from tests.wiring.conftest import CHANGES, Town
 from tests.wiring.raw import CLOSE, Oracle, Triple
 
@@ -15,7 +16,7 @@ def of_train(town: Town, relation: str) -> Triple:
     """A triple of train that other paths support."""
     for triple in town.raw.train:
         h, r, t = triple
-        if r == relation and town.run.explain(h, r, t, observed="train").paths:
+        if r == relation and town.run.explain(h, r, t, observed="train", attribution="gradient").paths:
             return triple
     raise AssertionError("no such triple")
 
@@ -35,7 +36,7 @@ def test_a_known_triple_is_explained_without_itself(town: Town, observed: Any, a
     seen = town.raw.all if observed == "all" else {*town.raw.train}
     triple = of_train(town, "grandparent")
     h, r, t = triple
-    found = town.run.explain(h, r, t, top=20, asked=asked, observed=observed)
+    found = town.run.explain(h, r, t, top=20, asked=asked, observed=observed, attribution="gradient")
     oracle = Oracle(town.run, seen - {triple})
     given, answer = (h, t) if asked == "tail" else (t, h)
     reached, logit = oracle.answers(given, r, asked)[answer]
@@ -61,13 +62,17 @@ def test_explanations_observe_everything_unless_told_otherwise(town: Town) -> No
 
 def test_choices_of_an_explanation_arrive(town: Town) -> None:
     h, r, t = of_train(town, "grandparent")
-    plain = town.run.explain(h, r, t, top=50)
-    assert (plain.weighting, plain.layers, plain.attribution, plain.asked) == ("mean", "own", "gradient", "tail")
-    assert len(town.run.explain(h, r, t, top=1).paths) == 1
-    assert len(town.run.explain(h, r, t).paths) == min(5, len(plain.paths))
+    default = town.run.explain(h, r, t)
+    chosen = (default.attribution, default.weighting, default.layers, default.asked)
+    assert chosen == ("removal", "mean", "own", "tail")
+    assert town.run.explain(h, r, t, candidates=1).tried < default.tried
+    heaviest = How(attribution="gradient", top=50)
+    plain = town.run.explain(h, r, t, heaviest)
+    assert len(town.run.explain(h, r, t, heaviest, top=1).paths) == 1
     assert len(plain.deletion) > 0
+    assert town.run.explain(h, r, t, heaviest, check=False).deletion == ()
     for name, value in (("weighting", "sum"), ("layers", "all"), ("attribution", "integrated")):
-        other = town.run.explain(h, r, t, top=50, **{name: value})  # type: ignore[arg-type]
+        other = town.run.explain(h, r, t, heaviest, **{name: value})
         assert getattr(other, name) == value
         if name != "layers":  # with two layers, an edge of these paths acts in one of them only
             assert [p.weight for p in other.paths] != [p.weight for p in plain.paths]
@@ -84,7 +89,7 @@ def test_a_run_that_hides_pairs_explains_without_the_pair(town: Town, tmp_path: 
     for remove, hidden in (("pair", 2), ("triple", 1)):
         changes = (*CHANGES, "training.epochs=1", f"training.remove={remove}", "objective.answers=1")
         run = kgcf.fit(tmp_path, tmp_path / remove, changes=changes)
-        found = run.explain(*first, observed="train")
+        found = run.explain(*first, observed="train", attribution="gradient")
         assert found.hidden == hidden
         assert ((first[0], "friend", first[2]) in triples_of(found)) == (remove == "triple")
 
@@ -96,6 +101,6 @@ def test_a_new_graph_is_explained_by_its_own_paths(town: Town) -> None:
         ("cleo", "parent", "dora"),
         ("dora", "friend", "anna"),
     ]
-    found = town.run.explain("anna", "grandparent", "cleo", graph=rows)
+    found = town.run.explain("anna", "grandparent", "cleo", graph=rows, attribution="gradient")
     assert found.paths
     assert triples_of(found) <= {*rows}

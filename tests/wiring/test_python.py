@@ -147,6 +147,8 @@ def test_hostile_labels_are_shown_and_not_obeyed(hostile: Run) -> None:
         (lambda run: run.complete("parent", top=-1), SettingsError, "top cannot be -1"),
         (lambda run: run.complete("parent", min_probability=2), SettingsError, "min_probability cannot be 2"),
         (lambda run: run.explain("e1", "parent", "e2", top=1.5), SettingsError, "top cannot be 1.5"),
+        (lambda run: run.explain("e1", "parent", "e2", candidates=0), SettingsError, "candidates cannot be 0"),
+        (lambda run: run.explain("e1", "parent", "e2", tops=1), UnknownNameError, "argument of explain called 'tops'"),
         (
             lambda run: run.evaluate("tset"),
             UnknownNameError,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgcf.choices import CPU, Asked, Attribution, Layers, Weighting
+from kgcf.choices import CANDIDATES, CPU, Asked, Attribution, Layers, Weighting
 from kgcf.cli.options import (
     CommentOption,
     DeviceOption,
@@ -25,12 +25,11 @@ if TYPE_CHECKING:
 
 
 HOW_TO_READ = (
-    "How to read it. First the triple and its probability. Then the paths: chains of known facts from head to tail, "
-    "the one that carries most weight first; a positive weight speaks for the triple, a negative one against it. "
-    "T, the treatment, is 1 if head and tail have the same neighbourhood role under the relation (by default: the "
-    "same core number), else 0; nothing medical is meant. Behind each edge stand its T as it is and as it would be. "
-    "The nearest pair with the other T shows what to compare with, and ITE how much T changes the probability. Last, "
-    "what is left of the score without the strongest path. docs/glossary.md explains every word."
+    "How to read it. First the triple and its probability. Because: chains of known facts that lead from head to tail. "
+    "Behind each stands what the probability would be without it, and on it alone; then what all of them carry "
+    "together, what the answer would survive and what would change it. A chain without which the probability rises "
+    "speaks against the triple and is named apart. Compared: the most similar pair of entities with another role in "
+    "the graph, and what is known there. --detail shows logits and treatments; docs/glossary.md explains every word."
 )
 
 
@@ -39,20 +38,26 @@ def explain_command(
     head: Annotated[str, typer.Argument(metavar="HEAD", help="Name or label of the head.")],
     relation: Annotated[str, typer.Argument(metavar="RELATION", help="Name or label of the relation.")],
     tail: Annotated[str, typer.Argument(metavar="TAIL", help="Name or label of the tail.")],
-    top: Annotated[int, typer.Option(min=1, help="How many paths.")] = 5,
+    top: Annotated[int, typer.Option(min=1, help="How many paths, at most.")] = 5,
+    attribution: Annotated[
+        Attribution,
+        typer.Option(
+            help="Choose paths by what happens without them, or by gradients of their edges (the paper's way)."
+        ),
+    ] = "removal",
+    candidates: Annotated[
+        int,
+        typer.Option(min=1, help="removal: try so many paths by gradient, by integrated gradient and of the shortest."),
+    ] = CANDIDATES,
     weighting: Annotated[Weighting, typer.Option(help="A path weighs the mean or the sum of its edges.")] = "mean",
     layers: Annotated[
         Layers, typer.Option(help="An edge counts in the layer of its step, or in all layers together.")
     ] = "own",
-    attribution: Annotated[
-        Attribution,
-        typer.Option(help="The importance of an edge: its gradient, or that integrated from no edges to all."),
-    ] = "gradient",
     asked: Annotated[
         Asked, typer.Option(help="Explain the triple as an answer for its tail or for its head.")
     ] = "tail",
     detail: Annotated[
-        bool, typer.Option("--detail", help="Also say how the probability was made, and which part was asked for.")
+        bool, typer.Option("--detail", help="Everything: logits, treatments, the deletion check with its controls.")
     ] = False,
     html: Annotated[
         Path | None, typer.Option(help="Write a page with everything into this file; - is standard output.")
@@ -65,24 +70,16 @@ def explain_command(
     device: DeviceOption = CPU,
     as_json: JsonOption = False,
 ) -> None:
-    """Explain a triple: its strongest paths, counterfactual evidence, and what is left without them."""
+    """Explain a triple: the paths that carry it, what is left without them, and a comparable pair."""
     with importing():
         from kgcf.cli.explanation_tables import print_explanation
+        from kgcf.explanation.how import How
         from kgcf.runs.run import Run
     _check(html, png)
     opened = Run.open(run, device)
-    explanation = opened.explain(
-        head,
-        relation,
-        tail,
-        top=top,
-        asked=asked,
-        weighting=weighting,
-        layers=layers,
-        attribution=attribution,
-        graph=open_graph(graph, comment, strip),
-        observed=observed,
-    )
+    how = How(top=top, asked=asked, attribution=attribution, candidates=candidates, weighting=weighting, layers=layers)
+    other = open_graph(graph, comment, strip)
+    explanation = opened.explain(head, relation, tail, how, graph=other, observed=observed)
     _write(explanation, html, png)
     if html == STANDARD:
         return

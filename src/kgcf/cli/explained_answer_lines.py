@@ -1,13 +1,15 @@
 """Answers for people, each with why."""
 
 from collections.abc import Iterator
+from itertools import islice
 
 from rich.text import Text
 
 from kgcf.cli.explanation_tables import path_text
 from kgcf.data.vocabulary import name_and_label
+from kgcf.explanation import words, words_in_detail
 from kgcf.explanation.explained_answers import ExplainedAnswer
-from kgcf.explanation.words import counterfactual_line, missing_path_sentences
+from kgcf.explanation.explanation import Explanation
 from kgcf.screen import Screen, cell, print_json
 
 
@@ -35,8 +37,30 @@ def _explained_lines(item: ExplainedAnswer, detail: bool) -> Iterator[Text]:
     if e.known:
         logit = f", logit {e.logit:.3f}" if detail else ""
         yield Text(f"   explained as if it were not known: probability {e.probability:.4f}{logit}")
-    for path in e.paths:
-        yield Text.assemble(f"   {path.weight:+.4f}  ", path_text(path))
-    for line in (*missing_path_sentences(e), counterfactual_line(e)):
+    yield from _detail_lines(e) if detail else _plain_lines(e)
+
+
+def _plain_lines(explanation: Explanation) -> Iterator[Text]:
+    """Because of which paths, against which, and the comparable pair."""
+    kinds = (("because", explanation.reasons), ("against", explanation.opposed))
+    for kind, path in ((kind, path) for kind, paths in kinds for path in paths):
+        yield Text.assemble(f"   {kind} ", path_text(path), cell(words.without_sentence(path), "dim"))
+    carried = islice(words.carried_sentences(explanation), 1)
+    for line in (*words.missing_sentences(explanation), *carried, words.pair_line(explanation)):
         if line:
             yield cell(f"   {line}")
+
+
+def _detail_lines(explanation: Explanation) -> Iterator[Text]:
+    """Every path with its figures and treatments, then the sentences in detail."""
+    kinds = (("for", explanation.paths), ("against", explanation.against))
+    for kind, path in ((kind, path) for kind, paths in kinds for path in paths):
+        figures = words_in_detail.effect_figures(path)
+        yield Text.assemble(f"   {kind} {figures}: ", path_text(path, treatments=True))
+    parts = (
+        words_in_detail.missing_path_sentences,
+        words_in_detail.carried_sentences,
+        words_in_detail.counterfactual_sentences,
+    )
+    for line in (line for part in parts for line in part(explanation)):
+        yield cell(f"   {line}")

@@ -1,12 +1,12 @@
 """`kgcf predict RUN`: the best tails, heads or relations for a question."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kgcf.choices import CPU, PATHS
+from kgcf.choices import CPU, PATHS, Attribution
 from kgcf.cli.options import (
     CommentOption,
     DeviceOption,
@@ -34,12 +34,15 @@ def predict_command(
     comment: CommentOption = None,
     strip: StripOption = False,
     observed: ObservedOption = "all",
-    explain: Annotated[bool, typer.Option("--explain", help="Say why: the best paths of every answer.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why: the paths that carry every answer.")] = False,
     paths: Annotated[
         int | None, typer.Option(min=1, show_default=str(PATHS), help="--explain with so many paths per answer.")
     ] = None,
+    attribution: Annotated[
+        Attribution, typer.Option(help="--explain: choose paths by what happens without them, or by gradients.")
+    ] = "removal",
     detail: Annotated[
-        bool, typer.Option("--detail", help="--explain with logits and how the probability was made.")
+        bool, typer.Option("--detail", help="--explain with logits, treatments and how the probability was made.")
     ] = False,
     device: DeviceOption = CPU,
     as_json: JsonOption = False,
@@ -56,9 +59,10 @@ def predict_command(
     if explain or detail or paths is not None:
         with importing():
             from kgcf.cli.explained_answer_lines import print_explained
-            from kgcf.explanation.explained_answers import explain_answers
+            from kgcf.explanation.explained_answers import SHORT, explain_answers
         explainer = opened.explainer(other, observed)
-        found = explain_answers(explainer, question, top, known, allowed, paths=paths or PATHS)
+        how = replace(SHORT, top=paths or PATHS, attribution=attribution)
+        found = explain_answers(explainer, question, top, known, allowed, how=how)
         print_explained(found, as_json, detail)
         return
     answers = opened.predict(

@@ -11,8 +11,10 @@ from torch import Tensor
 
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import HiddenTriples, Remove, hide_known
-from kgcf.explanation.importance import Attribution, Importance, weigh_edges
+from kgcf.explanation.alone import plan_alone
+from kgcf.explanation.importance import EdgeImportance, Importance, weigh_edges
 from kgcf.explanation.lattice import Lattice
+from kgcf.explanation.outcome import Outcome, outcomes
 from kgcf.explanation.paths import (
     LIMIT,
     FoundPaths,
@@ -23,7 +25,9 @@ from kgcf.explanation.paths import (
     find_best_paths,
     find_shortest_paths,
 )
+from kgcf.model.kgcf import Evidence
 from kgcf.prediction.observed_graph import ObservedGraph
+from kgcf.propagation.layers.sparse import budget_for
 from kgcf.propagation.plan.planner import Plan
 
 
@@ -41,7 +45,7 @@ class Case:
     plan: Plan = field(repr=False)
     importance: Importance
     layers: Layers = "own"  # which importance of an edge a path counts
-    attribution: Attribution = "gradient"  # how importance was measured
+    attribution: EdgeImportance = "gradient"  # how importance was measured
 
     @property
     def triple(self) -> tuple[int, int, int]:
@@ -50,6 +54,11 @@ class Case:
         if self.relation < count:
             return self.head, self.relation, self.tail
         return self.tail, self.relation - count, self.head
+
+    @property
+    def probability(self) -> float:
+        """The one that a prediction of this triple shows."""
+        return self.observed.probability(self.importance.logit, self.importance.reached)
 
     @cached_property
     def lattice(self) -> Lattice:
@@ -79,6 +88,13 @@ class Case:
         """The shortest paths, a control."""
         return find_shortest_paths(self.lattice, self.values, top)
 
+    @cached_property
+    def integrated(self) -> Importance:
+        """The importance of every edge by gradients integrated from no messages to all of them."""
+        if self.attribution == "integrated":
+            return self.importance
+        return weigh_edges(self.observed.model, self.plan, _treatment(self.treated), "integrated")
+
     def logits_under(self, treatments: Sequence[bool]) -> list[float]:
         """The logits under other treatments: the paths say the same, only the decoder hears another T."""
         with torch.no_grad():
@@ -91,11 +107,52 @@ class Case:
         Messages, degrees and contexts are those of the graph without the triples.
         """
         count = len(removals)
+        if not count:
+            return np.zeros(0), np.zeros(0, dtype=bool)
         hidden = _hide_more(self.hidden.triples, removals)
         heads, relations = np.full(count, self.head), np.full(count, self.relation)
         treated = None if self.treated is None else np.full((count, 1), self.treated)
         logits, reached = self.observed.logits(heads, relations, np.full((count, 1), self.tail), hidden, treated)
         return logits[:, 0], reached[:, 0]
+
+    def logits_alone(self, sets: Sequence[NDArray[np.integer]]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """[Q] logits on the graphs of sets of triples alone, and whether a path leads to the tail; T stays."""
+        logits, reached = np.zeros(len(sets)), np.zeros(len(sets), dtype=bool)
+        if not sets:
+            return logits, reached
+        model, graph = self.observed.model, self.observed.graph
+        budget = budget_for(model.encoder, self.observed.memory)
+        question, depth = (self.head, self.relation, self.tail), model.encoder.settings.layers
+        for plan in plan_alone(graph, question, sets, depth, budget):
+            rows = slice(plan.first, plan.first + len(plan))
+            with torch.no_grad():
+                evidence = model.encode(plan)
+                found = model.decode(evidence, self._treatments(len(plan)))
+            logits[rows], reached[rows] = found[:, 0].cpu().double().numpy(), evidence.reached[:, 0].cpu().numpy()
+        return logits, reached
+
+    def without(self, removals: Sequence[NDArray[np.integer]]) -> tuple[Outcome, ...]:
+        """`logits_without` with probabilities."""
+        return outcomes(self.observed.calibration, *self.logits_without(removals))
+
+    def alone(self, sets: Sequence[NDArray[np.integer]]) -> tuple[Outcome, ...]:
+        """`logits_alone` with probabilities."""
+        return outcomes(self.observed.calibration, *self.logits_alone(sets))
+
+    @cached_property
+    def nothing(self) -> Outcome:
+        """With no evidence: the tail as if no path led to it; its context and T are what they are."""
+        model = self.observed.model
+        with torch.no_grad():
+            found = model.encode(self.plan)
+            silent = Evidence(
+                torch.zeros_like(found.states), found.queries, torch.zeros_like(found.reached), found.context
+            )
+            logit = model.decode(silent, self._treatments(1))
+        return outcomes(self.observed.calibration, logit[:, 0].cpu().double().numpy(), np.array([False]))[0]
+
+    def _treatments(self, count: int) -> Tensor | None:
+        return None if self.treated is None else torch.full((count, 1), self.treated)
 
 
 def open_case(
@@ -105,7 +162,7 @@ def open_case(
     tail: int,
     remove: Remove,
     layers: Layers = "own",
-    attribution: Attribution = "gradient",
+    attribution: EdgeImportance = "gradient",
 ) -> Case:
     """Examine a triple; where the graph has it, it is hidden first by the run's rule, or it would explain itself."""
     known = bool(observed.graph.contains([[head, relation, tail]])[0])
@@ -115,7 +172,7 @@ def open_case(
     if observed.treatment is not None:
         treated = bool(observed.treatment.treated(heads, relations, candidates, hidden)[0, 0])
     plan = observed.planner.plan(heads, relations, candidates, hidden)
-    importance = weigh_edges(observed.model, plan, _treatment_tensor(treated), attribution)
+    importance = weigh_edges(observed.model, plan, _treatment(treated), attribution)
     return Case(observed, head, relation, tail, known, hidden, treated, plan, importance, layers, attribution)
 
 
@@ -124,7 +181,7 @@ def hide_for_explanation(graph: KnowledgeGraph, head: int, relation: int, tail: 
     return hide_known(graph, [head], [relation], [tail], remove)
 
 
-def _treatment_tensor(treated: bool | None) -> Tensor | None:
+def _treatment(treated: bool | None) -> Tensor | None:
     return None if treated is None else torch.full((1, 1), treated)
 
 

@@ -7,9 +7,10 @@ from typing import Any
 from kgcf.choices import PATHS
 from kgcf.explanation.explainer import Explainer
 from kgcf.explanation.explanation import Explanation
-from kgcf.explanation.importance import Attribution
-from kgcf.explanation.paths import Layers, Weighting
+from kgcf.explanation.how import How
 from kgcf.prediction.answers import Answer, Question, find_answers, name_answers
+
+SHORT = How(top=PATHS, check=False)  # without controls and subsets: ask `Explainer.explain` for those of one answer
 
 
 @dataclass(frozen=True)
@@ -31,21 +32,14 @@ def explain_answers(
     show_known: bool = False,
     allowed: Sequence[str] | None = None,
     *,
-    paths: int = PATHS,
-    weighting: Weighting = "mean",
-    layers: Layers = "own",
-    attribution: Attribution = "gradient",
+    how: How = SHORT,
 ) -> list[ExplainedAnswer]:
-    """The answers of `predict`, each explained by its best paths as an answer to the question that was asked.
-
-    The deletion check is left out: ask `Explainer.explain` for that of a single answer.
-    """
+    """The answers of `predict`, each explained by its paths as an answer to the question that was asked."""
     observed = explainer.observed
     found = find_answers(observed, question, top, show_known, allowed)
     count = observed.graph.relation_count
     explained = []
     for answer, (h, r, t) in zip(name_answers(observed, found), found.triples.tolist(), strict=True):
         asked = (t, r + count, h) if question.head is None else (h, r, t)
-        case = explainer.case(*asked, layers, attribution)
-        explained.append(ExplainedAnswer(answer, explainer.explain_case(case, paths, weighting=weighting, check=False)))
+        explained.append(ExplainedAnswer(answer, explainer.explain_case(explainer.case(*asked, how), how)))
     return explained

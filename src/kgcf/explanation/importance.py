@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kgcf.choices import Attribution as Attribution
+from kgcf.choices import EdgeImportance as EdgeImportance
 from kgcf.errors import SettingsError
 from kgcf.model.kgcf import KGCF, Evidence, candidate_contexts
 from kgcf.propagation.layers.sparse import propagate
@@ -31,7 +31,9 @@ class Importance:
     values: NDArray[np.float64] = field(repr=False)  # [M] layers 1 … L one after another, each in the plan's order
 
 
-def weigh_edges(model: KGCF, plan: Plan, treated: Tensor | None, attribution: Attribution = "gradient") -> Importance:
+def weigh_edges(
+    model: KGCF, plan: Plan, treated: Tensor | None, attribution: EdgeImportance = "gradient"
+) -> Importance:
     """∂ logit / ∂ w_l(e) at w = 1 for a plan of one query with one candidate; `treated` [1, 1] as in `KGCF.decode`.
 
     Only the plan's own messages are differentiated: every other edge of the graph has derivative 0. With `integrated`

@@ -1,9 +1,10 @@
-"""Paths with names instead of numbers: every edge with its direction and its treatments."""
+"""Paths with names instead of numbers: every edge with its direction and its treatments, and what the path does."""
 
 from dataclasses import dataclass
 
 from kgcf.data.vocabulary import Named
 from kgcf.explanation.counterfactual import EdgeTable
+from kgcf.explanation.outcome import PathEffect
 from kgcf.explanation.paths import Path, PathEdge
 from kgcf.prediction.observed_graph import ObservedGraph
 
@@ -30,16 +31,19 @@ class NamedEdge:
 class NamedPath:
     """A path from the entity asked about to the answer."""
 
-    weight: float
+    weight: float  # mean or sum of the edges' importance
     edges: tuple[NamedEdge, ...]
+    effect: PathEffect | None = None  # None: the model was not asked, as for a control
 
     def __str__(self) -> str:
         return " ".join([self.edges[0].head.shown, *(f"{edge.arrow} {edge.tail.shown}" for edge in self.edges)])
 
 
-def name_path(observed: ObservedGraph, path: Path, treatments: EdgeTable) -> NamedPath:
+def name_path(
+    observed: ObservedGraph, path: Path, treatments: EdgeTable, effect: PathEffect | None = None
+) -> NamedPath:
     """A path of the observed graph as people read it; edges without an entry among the treatments have none."""
-    return NamedPath(path.weight, tuple(_name_edge(observed, edge, treatments) for edge in path.edges))
+    return NamedPath(path.weight, tuple(_name_edge(observed, edge, treatments) for edge in path.edges), effect)
 
 
 def _name_edge(observed: ObservedGraph, edge: PathEdge, treatments: EdgeTable) -> NamedEdge:

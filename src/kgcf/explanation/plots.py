@@ -243,10 +243,15 @@ def _inches(position: Point) -> Point:
 
 
 def _add_legend(figure: Figure, explanation: Explanation) -> None:
-    """Which line is which path, and what the path weighs."""
+    """Which line is which path, and the probability without it."""
     if not explanation.paths:
         return
     styles = [line_style(lane) for lane in range(len(explanation.paths))]
     lines = [Line2D([], [], color=LIGHT[style.color], linestyle=style.dash, linewidth=2) for style in styles]
-    names = [f"{number}  {path.weight:+.4f}" for number, path in enumerate(explanation.paths, start=1)]
-    figure.legend(lines, names, loc="center right", fontsize=8, title="path, weight", title_fontsize=8, frameon=False)
+    effects = [path.effect for path in explanation.paths]
+    names = [
+        f"{number}" if effect is None else f"{number}  {effect.without.probability:.3f}"
+        for number, effect in enumerate(effects, start=1)
+    ]
+    style: dict[str, Any] = {"fontsize": 8, "title_fontsize": 8, "frameon": False}
+    figure.legend(lines, names, loc="center right", title="path, without it", **style)

@@ -1,12 +1,14 @@
 """What may be asked of a run: a mistake is answered with the choices, in Python's words."""
 
-from collections.abc import Iterable, Sequence
-from typing import get_args
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kgcf.errors import SettingsError, closest, unknown_name
+from kgcf.explanation.how import How
 from kgcf.prediction.answers import UNKNOWN, Question
 from kgcf.prediction.observed_graph import ObservedGraph
 
@@ -39,6 +41,19 @@ def check_share(argument: str, value: float) -> None:
     """Refuse what is no probability."""
     if not 0 <= value <= 1:
         raise SettingsError(f"{argument} cannot be {value!r}: give a number from 0 to 1.")
+
+
+def as_how(how: How | None, choices: Mapping[str, object]) -> How:
+    """The choices of an explanation, each checked; what is not chosen is as `how` has it."""
+    hints = get_type_hints(How)
+    for name, value in choices.items():
+        if name not in hints:
+            raise unknown_name("argument of explain", name, hints)
+        if get_args(hints[name]):
+            check_choice(name, value, hints[name])
+        elif name in ("top", "candidates"):
+            check_count(name, value)
+    return replace(how or How(), **choices)  # type: ignore[arg-type]
 
 
 def as_question(head: str | None, relation: str | None, tail: str | None) -> Question:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.choices import Asked, Attribution, Layers, Observed, Weighting
+from kgcf.choices import Observed
 from kgcf.config import Settings
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.graph import KnowledgeGraph
@@ -16,6 +16,7 @@ from kgcf.data.hiding import Remove
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import SettingsError
 from kgcf.evaluation.results import Evaluation, evaluate
+from kgcf.explanation.how import How
 from kgcf.machine.devices import CPU, find_device
 from kgcf.model.kgcf import KGCF
 from kgcf.plain_tables import html_table
@@ -27,7 +28,16 @@ from kgcf.prediction.calibration.record import CalibrationRecord, open_record
 from kgcf.prediction.completion import complete, plan_completion
 from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import Advance, silent
-from kgcf.runs.arguments import as_names, as_question, as_triples, check_choice, check_count, check_share, check_split
+from kgcf.runs.arguments import (
+    as_how,
+    as_names,
+    as_question,
+    as_triples,
+    check_choice,
+    check_count,
+    check_share,
+    check_split,
+)
 from kgcf.runs.folder import RunFolder
 from kgcf.runs.model_file import read_model, write_model
 from kgcf.runs.protocol import describe_run
@@ -38,6 +48,7 @@ from kgcf.storage import check_writable, write_json
 if TYPE_CHECKING:  # imported where they are used: most questions to a run need no explanation
     from kgcf.explanation.explainer import Explainer
     from kgcf.explanation.explanation import Explanation
+    from kgcf.explanation.rules import Rule
 
 
 class Run:
@@ -203,41 +214,45 @@ class Run:
         head: str,
         relation: str,
         tail: str,
+        how: How | None = None,
         *,
-        top: int = 5,
-        asked: Asked = "tail",
-        weighting: Weighting = "mean",
-        layers: Layers = "own",
-        attribution: Attribution = "gradient",
-        seed: int = 0,
         graph: Any = None,  # noqa: ANN401
         observed: Observed = "all",
+        **choices: Any,  # noqa: ANN401
     ) -> "Explanation":
-        """Why a triple is predicted, or is not: its `top` paths, counterfactual evidence and the deletion check."""
+        """Why a triple is predicted, or is not: the paths that carry it, what speaks against, a comparable pair.
+
+        `choices` are fields of `How`: run.explain("Portugal", "borders", "Spain", top=3, attribution="gradient").
+        """
+        wanted = as_how(how, choices)
+        return self.explainer(graph, observed).explain(head, relation, tail, wanted)
+
+    def rules(
+        self,
+        relation: str | None = None,
+        *,
+        top: int = 20,
+        answers: int = 200,
+        seed: int = 0,
+        advance: Advance = silent,
+    ) -> "tuple[Rule, ...]":
+        """The relation patterns that carry the answers of a relation, or of all, found over answers of validation."""
+        from kgcf.explanation.rules import draw_answers, find_rules  # as in `_explainer`
+
         check_count("top", top)
-        check_choice("asked", asked, Asked)
-        check_choice("weighting", weighting, Weighting)
-        check_choice("layers", layers, Layers)
-        check_choice("attribution", attribution, Attribution)
-        explainer = self.explainer(graph, observed)
-        return explainer.explain(
-            head,
-            relation,
-            tail,
-            top,
-            asked=asked,
-            weighting=weighting,
-            layers=layers,
-            attribution=attribution,
-            seed=seed,
-        )
+        check_count("answers", answers)
+        task = self.data.valid
+        drawn = draw_answers(task.queries, self.data.relations, relation, answers, seed)
+        return find_rules(self._explainer(self._bind_task(task)), drawn, top, seed, advance=advance)
 
     def explainer(self, graph: Any = None, observed: Observed = "all") -> "Explainer":  # noqa: ANN401
         """Explains many triples on one observed graph; `graph` and `observed` as in `observe`."""
+        return self._explainer(self.observe(graph, observed))
+
+    def _explainer(self, bound: ObservedGraph) -> "Explainer":
         from kgcf.explanation.explainer import Explainer  # slow to import, and only needed to explain
         from kgcf.explanation.space_of_graph import find_space
 
-        bound = self.observe(graph, observed)
         kept, data, settings = self.folder.file("space.safetensors"), self.data, self.settings
         space = partial(find_space, kept, data.entities, bound.graph, bound.entities, settings.space)
         return Explainer(bound, self._remove, space, settings.matching.candidates)

@@ -27,6 +27,8 @@
 
   function ends(edge) { return edge.inverse ? [edge.tail, edge.head] : [edge.head, edge.tail]; }
   function key(edge) { return JSON.stringify([ends(edge)[0].label, edge.relation.label, ends(edge)[1].label]); }
+  // How wide a path is: what the score loses without it, or what its edges weigh.
+  function strength(path) { return Math.abs(path.effect ? path.effect.drop : path.weight); }
   function mean(values) { return values.reduce((a, b) => a + b, 0) / values.length; }
 
   // Where an entity stands: its share of the way on the paths through it, and the mean of their lanes.
@@ -88,7 +90,7 @@
     explanation.paths.forEach(function (path, lane) {
       path.edges.forEach(function (edge, step) {
         const found = triples.get(key(edge)) || { edge: edge, steps: [] };
-        found.steps.push({ path: lane, step: step, importance: edge.importance, weight: path.weight });
+        found.steps.push({ path: lane, step: step, importance: edge.importance, strength: strength(path) });
         triples.set(key(edge), found);
       });
     });
@@ -127,13 +129,13 @@
     return tried.find((swerve) => room(swerve) > 32) ?? tried.reduce((best, swerve) => (room(swerve) > room(best) ? swerve : best));
   }
   function strand(triple, step, across, labelled) {
-    const strongest = Math.max(...explanation.paths.map((path) => Math.abs(path.weight)), 1e-12);
+    const strongest = Math.max(...explanation.paths.map(strength), 1e-12);
     const [source, target] = ends(triple.edge);
     const numbers = triple.steps.length > 1 ? " · " + triple.steps.map((s) => s.path + 1).join(", ") : "";
     return { data: { id: "path " + step.path + " " + step.step, source: source.label, target: target.label,
       relation: triple.edge.relation.label, name: shown(triple.edge.relation), path: step.path, step: step.step, edge: triple.edge,
       written: labelled ? cut(shown(triple.edge.relation), upright() ? 16 : 28) + numbers : "", steps: triple.steps, dash: items[step.path].dataset.dash,
-      width: 1.8 + 2.7 * Math.abs(step.weight) / strongest,
+      width: 1.8 + 2.7 * step.strength / strongest,
       across: 2 * across * (source.label < target.label ? 1 : -1) } }; // a curve bends by half of its control point's distance
   }
 
@@ -154,6 +156,7 @@
         "line-style": "data(dash)", "line-color": pathColor, "target-arrow-color": pathColor, "target-arrow-shape": "triangle",
         "text-rotation": "autorotate", "text-background-color": color("--canvas"), "text-background-opacity": 0.9,
         "text-background-padding": 2, "z-index": (edge) => (edge.data("written") ? 2 : 1) } },
+      { selector: ".removed", style: { opacity: 0.1 } },
       { selector: ".faded", style: { opacity: 0.12 } },
     ];
   }
@@ -175,6 +178,24 @@
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   document.getElementById("fit").addEventListener("click", fit);
 
+  // Switches: the score without every subset of the paths was computed before; bit i stands for path i.
+  const switches = items.map((item) => item.querySelector("input"));
+  const score = document.getElementById("what-if"), bar = document.querySelector("#what-if-bar > span");
+  function chance(p) { return p >= 0.0005 || p === 0 ? p.toFixed(3) : p.toExponential(0); }
+  function listed(numbers) { return numbers.length < 2 ? numbers.join("") : numbers.slice(0, -1).join(", ") + " and " + numbers[numbers.length - 1]; }
+  function removed() { return switches.flatMap((box, i) => (box && !box.checked ? [i] : [])); }
+  function rescore() {
+    const gone = removed();
+    const found = explanation.subsets[gone.reduce((sum, i) => sum + 2 ** i, 0)];
+    const which = gone.length === 0 ? " with all paths" : " without path" + (gone.length > 1 ? "s " : " ") + listed(gone.map((i) => i + 1));
+    score.textContent = chance(found.probability) + which + (found.reached ? "" : "; no path is left");
+    bar.style.width = (100 * found.probability).toFixed(1) + "%";
+    items.forEach((item, i) => item.classList.toggle("removed", gone.includes(i)));
+    drawn.edges().forEach((edge) => edge.toggleClass("removed", gone.includes(edge.data("path"))));
+  }
+  switches.forEach((box) => box && box.addEventListener("change", rescore));
+  window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((part) => { part.open = true; }));
+
   let chosen = -1;
   function choose(lane) {
     chosen = lane === chosen ? -1 : lane;
@@ -186,7 +207,7 @@
     }
   }
   items.forEach(function (item, lane) {
-    item.addEventListener("click", () => choose(lane));
+    item.addEventListener("click", (event) => { if (event.target !== switches[lane]) { choose(lane); } });
     item.addEventListener("keydown", (event) => { if (event.key === "Enter") { choose(lane); } });
   });
   buttons.forEach((button, lane) => button.addEventListener("click", () => choose(lane)));
@@ -217,11 +238,11 @@
     const page = document.documentElement;
     return { paths: paths, colors: colors, entities: drawn.nodes().map((node) => node.id()),
       visible: drawn.elements().every((element) => element.visible()), names: drawn.nodes().map((node) => node.data("name")),
-      readings: drawn.edges().map((edge) => reading(edge.data())),
+      score: score && score.textContent, readings: drawn.edges().map((edge) => reading(edge.data())),
       swatches: items.concat(buttons).map((item) => getComputedStyle(item.querySelector(".swatch")).borderTopColor),
       width: page.clientWidth, needed: page.scrollWidth,
       inside: box.x1 >= 0 && box.y1 >= 0 && box.x2 <= drawn.width() && box.y2 <= drawn.height() };
   }
   drawn.ready(function () { document.documentElement.dataset.drawn = JSON.stringify(canvas()); });
-  window.kgcf = { graph: drawn, choose: choose, shown: canvas };
+  window.kgcf = { graph: drawn, choose: choose, rescore: rescore, shown: canvas };
 })();
