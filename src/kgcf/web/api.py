@@ -26,6 +26,7 @@ from kgcf.web.requests import (
     Asked,
     Chosing,
     Decide,
+    Every,
     Hits,
     KindOf,
     Known,
@@ -90,9 +91,9 @@ def find_names(served: Served, q: SearchText = "", kind: KindOf = None, limit: H
 
 
 @router.get("/runs/{run}/entity", tags=["ask"])
-def entity(served: Served, name: Text) -> EntityFacts:
+def entity(served: Served, name: Text, every: Every = False) -> EntityFacts:
     """The known facts of an entity, by relation."""
-    return entity_facts(served, name)
+    return entity_facts(served, name, every)
 
 
 @router.get("/runs/{run}/missing", tags=["ask"])

@@ -28,6 +28,7 @@ from kgcf.web.served_run import ServedRun
 
 _SUGGESTED = 5
 _PER_GROUP = 12  # entities shown of one relation
+_ALL = 1_000  # where all are wanted
 _PARTS: tuple[Part, Part, Part] = ("head", "relation", "tail")
 
 
@@ -76,8 +77,8 @@ def find(served: ServedRun, kind: Kind, text: str) -> int:
     raise RefusalError(404, f"There is no {kind} called {shown} in this graph.{also}", choices)
 
 
-def entity_facts(served: ServedRun, text: str) -> EntityFacts:
-    """What the graph knows of an entity, by relation and side, the largest group first."""
+def entity_facts(served: ServedRun, text: str, every: bool = False) -> EntityFacts:
+    """What the graph knows of an entity, by relation and side, the largest group first; `every` fact, or some."""
     entity, graph = find(served, "entity", text), served.observed.graph
     begin, end = graph.offsets[entity : entity + 2]
     relations, tails = graph.edge_relations[begin:end], graph.edge_tails[begin:end]
@@ -90,7 +91,7 @@ def entity_facts(served: ServedRun, text: str) -> EntityFacts:
                 relation=served.relations.named(relation % graph.relation_count),
                 side="head" if relation < graph.relation_count else "tail",
                 count=len(others),
-                others=tuple(served.entities.named(i) for i in others[:_PER_GROUP]),
+                others=tuple(served.entities.named(i) for i in others[: _ALL if every else _PER_GROUP]),
             )
         )
     groups.sort(key=lambda group: (group.side, -group.count, group.relation.name))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kgcf.web.models import Curve
 
 WIDTH, HEIGHT = 560.0, 300.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 48.0, 16.0, 16.0, 34.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 48.0, 16.0, 28.0, 38.0
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from kgcf.web.explanation_parts import take_apart
 from kgcf.web.guard import POLICY
 from kgcf.web.rendering import render
 from kgcf.web.reporting import can_diagnose, report, start_diagnosing
-from kgcf.web.requests import Asked, Chosing, Decide, Known, Least, Paths, Propose, SearchText, Served, Text, Top, Undo
+from kgcf.web.requests import Asked, Chosing, Decide, Every, Known, Least, Paths, Propose, SearchText, Served, Text, Top, Undo
 from kgcf.web.served_run import ServedRun
 
 M = TypeVar("M", bound=BaseModel)
@@ -65,9 +65,9 @@ def found_page(request: Request, served: Served, q: SearchText = "") -> Response
 
 
 @router.get("/runs/{run}/entity")
-def entity_page(request: Request, served: Served, name: Text) -> Response:
+def entity_page(request: Request, served: Served, name: Text, every: Every = False) -> Response:
     """The facts of an entity; the missing ones are computed while they are read."""
-    return render(request, "entity.html", served=served, entity=entity_facts(served, name), missing=None)
+    return render(request, "entity.html", served=served, entity=entity_facts(served, name, every), missing=None)
 
 
 @router.get("/runs/{run}/missing")
