@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import uvicorn
 
@@ -32,7 +33,7 @@ class Place:
         """What to open in a browser; with the token, where one is asked for."""
         shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(self.host, self.host)
         host = f"[{shown}]" if ":" in shown else shown
-        token = "" if self.access.token is None else f"?token={self.access.token}"
+        token = "" if self.access.token is None else f"?token={quote(self.access.token, safe='')}"
         return f"http://{host}:{port}/{token}"
 
 
