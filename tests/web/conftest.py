@@ -24,7 +24,7 @@ NAMES = {
     "e6": "José",
     "e7": "José",
     "e8": "مدينة طويلة",
-    "e9": '" onmouseover="alert(2)',
+    "e9": 'x" onmouseover="alert(2)',
     "e10": "{{ 7 * 7 }}",
 }
 HOSTILE = [label for label in NAMES if label not in ("e0", "e6", "e7")]

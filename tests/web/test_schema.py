@@ -2,9 +2,10 @@
 
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.web.clients import TestClient
 
@@ -12,7 +13,9 @@ TRICKY = st.sampled_from(
     ["", "?", "e0", "e5", "parent", "friend", "#3", "#999999", "José", "\x00", "\ud7ff", "%00", "../..", "' OR 1=1 --", "-1", "1e309", "NaN", "true", "all"]
 )
 TEXTS = st.one_of(TRICKY, st.text(st.characters(codec="utf-8"), max_size=30))
-SETTINGS = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+SETTINGS = settings(
+    max_examples=15, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def operations(client: TestClient) -> list[tuple[str, str, dict[str, Any]]]:
@@ -63,7 +66,7 @@ def test_nothing_that_is_asked_breaks_it(client: TestClient, data: st.DataObject
             if one["in"] == "query" and (one.get("required") or data.draw(st.booleans())):
                 given_values[one["name"]] = value
             elif one["in"] == "path" and one["name"] != "run":
-                address = address.replace("{%s}" % one["name"], str(value).replace("/", "_") or "0")
+                address = address.replace("{%s}" % one["name"], quote(str(value), safe="") or "0")
         body = None
         if "requestBody" in operation:
             content = operation["requestBody"]["content"]["application/json"]["schema"]
@@ -83,5 +86,5 @@ def _json(body: object) -> bytes | None:
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b"[" * 5000])
 def test_rubbish_is_refused(client: TestClient, body: bytes) -> None:
     found = client.post("/api/runs/family/review/decide", content=body, headers={"content-type": "application/json"})
-    assert found.status_code == 422
+    assert found.status_code in (400, 422)
     assert found.json()["error"]

@@ -1,6 +1,7 @@
 """`kgcf serve` as people start it: a line when it is ready, quick answers then, a quiet end."""
 
 import http.client
+import importlib
 import json
 import os
 import re
@@ -73,8 +74,7 @@ def test_the_address_that_is_printed() -> None:
 
 
 def test_the_demonstration_is_trained_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run) -> None:
-    from kgcf.cli import demo
-
+    demo = importlib.import_module("kgcf.cli.demo")
     monkeypatch.setenv("KGCF_CACHE", str(tmp_path))
     trained: list[Path] = []
 

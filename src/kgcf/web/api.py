@@ -48,6 +48,7 @@ _YEAR = 365 * 24 * 3600
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": Refused, "description": description}
     for status, description in {
+        400: "Something that cannot be read.",
         401: "The token is missing or wrong.",
         403: "A change that does not come from the server's own pages.",
         404: "Unknown run, entity, relation or link; suggestions where there are some.",

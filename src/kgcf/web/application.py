@@ -66,12 +66,12 @@ def _answer_of(app: FastAPI) -> Callable[[Request, Refused], Response]:
 
     def answer(request: Request, refused: Refused) -> Response:
         request.scope.setdefault("app", app)
-        return refuse(request, refused)
+        return refuse(request, refused, stranger=True)
 
     return answer
 
 
-def refuse(request: Request, refused: Refused) -> Response:
+def refuse(request: Request, refused: Refused, stranger: bool = False) -> Response:
     """A refusal as JSON below /api, else as a page."""
     headers = {"retry-after": "1"} if refused.status == 503 else {}
     if refused.status == 401:
@@ -82,7 +82,7 @@ def refuse(request: Request, refused: Refused) -> Response:
         return JSONResponse(values, refused.status, headers)
     page = "access.html" if refused.status == 401 else "refused.html"
     title = TITLES.get(refused.status, "That did not work")
-    return render(request, page, refused.status, headers, refused=refused, title=title)
+    return render(request, page, refused.status, headers, stranger=stranger, refused=refused, title=title)
 
 
 async def _refuse_error(request: Request, error: Exception) -> Response:

@@ -24,11 +24,17 @@ _UNBREAKABLE = 24  # letters without a space that a narrow screen can hardly hol
 
 
 def render(
-    request: Request, page: str, status: int = 200, headers: dict[str, str] | None = None, **values: Any  # noqa: ANN401
+    request: Request,
+    page: str,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+    *,
+    stranger: bool = False,
+    **values: Any,  # noqa: ANN401
 ) -> HTMLResponse:
-    """A page from its template."""
+    """A page from its template; a `stranger` is not told which runs there are."""
     app = request.app
-    runs = app.state.runs
+    runs = {} if stranger else app.state.runs
     served = values.pop("served", None) or _only(runs)
     text = templates().get_template(page).render(
         **values,
