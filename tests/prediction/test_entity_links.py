@@ -31,7 +31,9 @@ def test_as_in_a_completion_of_everything(run: Run, name: str) -> None:
     sides = {(int(h) == entity, int(r)) for h, r, _ in own} | {(int(t) != entity, int(r)) for _, r, t in own}
     seen = {(side, run.data.relations.label(r)) for side, r in sides}
     wanted = [
-        a for a in everything if (a.head == name and (True, a.relation) in seen) or (a.tail == name and (False, a.relation) in seen)
+        a
+        for a in everything
+        if (a.head == name and (True, a.relation) in seen) or (a.tail == name and (False, a.relation) in seen)
     ]
     found = missing_links(observed, entity, calibration, top=1000)
     assert len(found) == len(wanted) > 3

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.web.clients import TestClient
 
 from kgcf.data.source import read
 from kgcf.pipeline import evaluate_on_test, fit
@@ -13,6 +12,7 @@ from kgcf.runs.run import Run
 from kgcf.web.application import make_application
 from kgcf.web.served_run import ServedRun
 from tests.training.tiny import dataset, write_folder
+from tests.web.clients import TestClient
 
 NAMES = {
     "e0": "Ana María",

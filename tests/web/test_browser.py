@@ -74,7 +74,9 @@ def page(browser: "Browser", site: Site) -> "Iterator[Page]":
     found.on("pageerror", lambda error: wrong.append(str(error)))
     found.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
     found.on("console", lambda line: wrong.append(line.text) if "Content Security Policy" in line.text else None)
-    found.on("request", lambda asked: wrong.append(asked.url) if not asked.url.startswith((site.address, "data:")) else None)
+    found.on(
+        "request", lambda asked: wrong.append(asked.url) if not asked.url.startswith((site.address, "data:")) else None
+    )
     yield found
     context.close()
     assert wrong == []
@@ -206,10 +208,11 @@ CONTRAST = """() => {
   }
   const wrong = [];
   document.querySelectorAll("h1, h2, h3, p, a, td, th, dt, dd, button, label, span, summary").forEach((element) => {
-    const text = Array.from(element.childNodes).some((node) => node.nodeType === 3 && node.data.trim());
-    if (!text || !element.getClientRects().length || element.closest("#why, .sr, .skip, [disabled]")) { return; }
+    const own = Array.from(element.childNodes).some((node) => node.nodeType === 3 && node.data.trim());
+    if (!own || !element.getClientRects().length || element.closest("#why, .sr, .skip, [disabled]")) { return; }
     const [a, b] = [light(getComputedStyle(element).color), light(behind(element))].sort((x, y) => y - x);
-    if ((a + 0.05) / (b + 0.05) < 4.5) { wrong.push(element.className + ": " + element.textContent.trim().slice(0, 40)); }
+    const text = element.className + ": " + element.textContent.trim().slice(0, 40);
+    if ((a + 0.05) / (b + 0.05) < 4.5) { wrong.push(text); }
   });
   return wrong;
 }"""

@@ -1,12 +1,12 @@
 """Who may ask, from where, and how much."""
 
 import pytest
-from tests.web.clients import TestClient
 
 from kgcf.web.application import make_application
 from kgcf.web.guard import Access, access_for
 from kgcf.web.limits import LIMITS
 from kgcf.web.served_run import ServedRun
+from tests.web.clients import TestClient
 
 TOKEN = "correct horse battery"
 DECIDE = "/api/runs/family/review/decide"
@@ -14,7 +14,9 @@ UNDO = "/runs/family/review/undo"
 VALUES = {"link": 1, "verdict": "accept", "reviewer": "Ann"}
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "192.168.1.5", "", "localhost.evil.example"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "192.168.1.5", "", "localhost.evil.example"]
+)
 def test_another_host_is_refused(client: TestClient, host: str) -> None:
     for address in ("/", "/api/runs", "/static/explorer.css"):
         found = client.get(address, headers={"host": host})

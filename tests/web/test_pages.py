@@ -5,20 +5,23 @@ import html
 import io
 import json
 import re
+import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from tests.web.clients import TestClient
 
+from kgcf.prediction.answers import Answer
 from kgcf.runs.run import Run
 from kgcf.screen import inert
+from kgcf.web.application import make_application
 from kgcf.web.explanation_parts import bounded
 from kgcf.web.guard import Access
-from kgcf.web.application import make_application
 from kgcf.web.review.store import Chosen
 from kgcf.web.served_run import ServedRun, open_runs
+from tests.web.clients import TestClient
 
 from .conftest import HOSTILE, NAMES
 from .test_review import wait_until
@@ -70,7 +73,10 @@ def test_the_twins_return_what_python_returns(client: TestClient, run: Run) -> N
     asked = client.get("/api/runs/family/question?head=e0&relation=parent&top=7&known=true").json()
     assert asked["answers"] == [asdict(a) for a in run.predict("e0", "parent", top=7, show_known=True)]
     turned = client.get("/api/runs/family/question?relation=parent&tail=e5").json()
-    assert (turned["asked"], turned["answers"]) == ("head", [asdict(a) for a in run.predict(relation="parent", tail="e5")])
+    assert (turned["asked"], turned["answers"]) == (
+        "head",
+        [asdict(a) for a in run.predict(relation="parent", tail="e5")],
+    )
     between = client.get("/api/runs/family/question?head=e0&tail=e5&relation=?").json()
     assert between["answers"] == [asdict(a) for a in run.predict("e0", tail="e5")]
     why = client.get("/api/runs/family/answer?head=e0&relation=grandparent&tail=e5&paths=3").json()
@@ -99,7 +105,9 @@ def test_facts_of_an_entity(client: TestClient, run: Run) -> None:
     facts = {(h, r, t) for h, r, t in graph.triples.tolist() if entity in (h, t)}
     label, relation = run.data.entities.label, run.data.relations.label
     shown = {
-        (group["side"], group["relation"]["label"], other["label"]) for group in found["groups"] for other in group["others"]
+        (group["side"], group["relation"]["label"], other["label"])
+        for group in found["groups"]
+        for other in group["others"]
     }
     expected = {("head", relation(r), label(t)) for h, r, t in facts if h == entity}
     assert shown == expected | {("tail", relation(r), label(h)) for h, r, t in facts if t == entity}
@@ -271,24 +279,29 @@ def test_accepted_links_are_facts(client: TestClient, served: ServedRun, run: Ru
 def test_a_completion_can_be_stopped_and_keeps_nothing(
     client: TestClient, served: ServedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import kgcf.prediction.completion as completion
+    def slowly(*given: Any) -> list[Answer]:
+        for _ in range(10_000):
+            given[4](1)  # advance
+            time.sleep(0.002)
+        return []
 
-    monkeypatch.setattr(completion, "_CHUNK", 1)
-    slow = served.observed.for_another_thread
-    monkeypatch.setattr(served.observed, "for_another_thread", lambda: slow())
+    monkeypatch.setattr("kgcf.web.served_run.complete", slowly)
     api = "/api/runs/family/review"
     assert client.post(f"{api}/propose", json={}).status_code == 202
     again = client.post(f"{api}/propose", json={})
-    assert again.status_code == 409 or served.background.progress.state == "done"
+    assert again.status_code == 409
+    assert "is still running" in again.json()["error"]
+    assert "data-progress" in page(client, "/runs/family/review")
+    assert client.get("/api/runs/family/question?head=e0&relation=parent").status_code == 200  # meanwhile
     found = client.post(f"{api}/stop", json={}).json()
-    assert found["state"] in ("stopped", "done")
-    if found["state"] == "stopped":
-        assert served.reviews.count(Chosen("all")) == 0
-        assert found["done"] < found["total"]
+    assert (found["state"], found["message"]) == ("stopped", "Stopped; nothing of it was kept.")
+    assert 0 < found["done"] < 10_000
+    assert served.reviews.count(Chosen("all")) == 0
 
 
 def test_the_style_of_an_explanation_stays_inside_it() -> None:
-    given = ":root { --a: 1; }\n@media screen and (x: y) {\n :root { --a: 2; }\n}\nbody { margin: 0; } h1 { x: y; } .body { z: 1; }"
+    variables = ":root { --a: 1; }\n@media screen and (x: y) {\n :root { --a: 2; }\n}\n"
+    given = variables + "body { margin: 0; } h1 { x: y; } .body { z: 1; }"
     found = bounded(given)
     outside, inside = found.split("@scope (#why) {")
     assert re.sub(r"\s+", " ", outside) == ":root { --a: 1; } @media screen and (x: y) { :root { --a: 2; } } "

@@ -19,9 +19,7 @@ from kgcf.web.review.export import export_links
 from kgcf.web.review.precision import measure_precision, wilson
 from kgcf.web.review.store import Chosen, ConflictError, ReviewStore
 
-SOME = Answer(
-    "a", "r", "b", "a", "r", "b", 1, 1.0, 0.7, "completion", "proposed by complete", False, True, True, True
-)
+SOME = Answer("a", "r", "b", "a", "r", "b", 1, 1.0, 0.7, "completion", "proposed by complete", False, True, True, True)
 
 
 def answers(count: int) -> list[Answer]:
@@ -124,7 +122,11 @@ def test_precision_by_relation_and_probability(store: ReviewStore) -> None:
     assert (found.overall.accepted, found.overall.rejected) == (2, 2)
     assert found.overall.said == pytest.approx((0.9 + 0.8 + 0.7 + 0.03) / 4)
     assert [(g.name, g.accepted, g.judged) for g in found.by_relation] == [("r", 2, 3), ("S", 0, 1)]
-    assert [(g.name, g.share) for g in found.by_probability] == [("0% – 5%", 0.0), ("60% – 80%", 0.5), ("80% – 100%", 1.0)]
+    assert [(g.name, g.share) for g in found.by_probability] == [
+        ("0% – 5%", 0.0),
+        ("60% – 80%", 0.5),
+        ("80% – 100%", 1.0),
+    ]
     assert measure_precision([]).overall is None
     assert wilson(0, 1) == pytest.approx((0.0, 0.7935), abs=1e-4)
     assert wilson(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)

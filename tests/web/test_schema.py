@@ -7,10 +7,31 @@ from urllib.parse import quote
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+
 from tests.web.clients import TestClient
 
 TRICKY = st.sampled_from(
-    ["", "?", "e0", "e5", "parent", "friend", "#3", "#999999", "José", "\x00", "\ud7ff", "%00", "../..", "' OR 1=1 --", "-1", "1e309", "NaN", "true", "all"]
+    [
+        "",
+        "?",
+        "e0",
+        "e5",
+        "parent",
+        "friend",
+        "#3",
+        "#999999",
+        "José",
+        "\x00",
+        "\ud7ff",
+        "%00",
+        "../..",
+        "' OR 1=1 --",
+        "-1",
+        "1e309",
+        "NaN",
+        "true",
+        "all",
+    ]
 )
 TEXTS = st.one_of(TRICKY, st.text(st.characters(codec="utf-8"), max_size=30))
 SETTINGS = settings(
@@ -33,7 +54,9 @@ def values_of(schema: dict[str, Any], components: dict[str, Any]) -> st.SearchSt
     if "enum" in schema:
         return st.one_of(st.sampled_from(schema["enum"]), TEXTS)
     if kind == "integer":
-        return st.one_of(st.integers(schema.get("minimum", -3), min(schema.get("maximum", 50), 50)), st.integers(), TEXTS)
+        return st.one_of(
+            st.integers(schema.get("minimum", -3), min(schema.get("maximum", 50), 50)), st.integers(), TEXTS
+        )
     if kind == "number":
         return st.one_of(st.floats(0, 1), st.floats(allow_nan=False, allow_infinity=False), TEXTS)
     if kind == "object":
@@ -66,14 +89,20 @@ def test_nothing_that_is_asked_breaks_it(client: TestClient, data: st.DataObject
             if one["in"] == "query" and (one.get("required") or data.draw(st.booleans())):
                 given_values[one["name"]] = value
             elif one["in"] == "path" and one["name"] != "run":
-                address = address.replace("{%s}" % one["name"], quote(str(value), safe="") or "0")
+                address = address.replace(f"{{{one['name']}}}", quote(str(value), safe="") or "0")
         body = None
         if "requestBody" in operation:
             content = operation["requestBody"]["content"]["application/json"]["schema"]
             body = data.draw(values_of(content, components), "body")
         headers = {"content-type": "application/json"}
         found = quiet.request(method, address, params=given_values, content=_json(body), headers=headers)
-        assert found.status_code in (*map(int, operation["responses"]), 405), (method, address, given_values, body, found.text)
+        assert found.status_code in (*map(int, operation["responses"]), 405), (
+            method,
+            address,
+            given_values,
+            body,
+            found.text,
+        )
         assert found.status_code < 500
         if found.status_code >= 400:
             assert set(found.json()) == {"status", "error", "suggestions"}

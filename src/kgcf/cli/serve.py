@@ -31,9 +31,7 @@ def serve_command(
     name: Annotated[
         list[str] | None, typer.Option("--allow-host", help="Answer also to this host name. Repeatable.")
     ] = None,
-    reviews: Annotated[
-        Path | None, typer.Option(help="Folder for what reviewers say [default: in each run].")
-    ] = None,
+    reviews: Annotated[Path | None, typer.Option(help="Folder for what reviewers say [default: in each run].")] = None,
     observed: ObservedOption = "all",
     device: DeviceOption = CPU,
 ) -> None:

@@ -16,8 +16,8 @@ from kgcf.web.addresses import API
 from kgcf.web.guard import Access, Guard
 from kgcf.web.lane import Abandoned
 from kgcf.web.limits import LIMITS, Limits
-from kgcf.web.rendering import render
 from kgcf.web.refusals import TITLES, Refused, refused_by
+from kgcf.web.rendering import render
 from kgcf.web.served_run import ServedRun
 
 _LEFT = 499  # nobody reads it: the reader has gone
@@ -27,9 +27,7 @@ _SENTENCES = {
 }
 
 
-def make_application(
-    runs: Mapping[str, ServedRun], access: Access | None = None, limits: Limits = LIMITS
-) -> FastAPI:
+def make_application(runs: Mapping[str, ServedRun], access: Access | None = None, limits: Limits = LIMITS) -> FastAPI:
     """The explorer of some runs."""
 
     @asynccontextmanager

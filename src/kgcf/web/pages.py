@@ -19,7 +19,21 @@ from kgcf.web.explanation_parts import take_apart
 from kgcf.web.guard import POLICY
 from kgcf.web.rendering import render
 from kgcf.web.reporting import can_diagnose, report, start_diagnosing
-from kgcf.web.requests import Asked, Chosing, Decide, Every, Known, Least, Paths, Propose, SearchText, Served, Text, Top, Undo
+from kgcf.web.requests import (
+    Asked,
+    Chosing,
+    Decide,
+    Every,
+    Known,
+    Least,
+    Paths,
+    Propose,
+    SearchText,
+    Served,
+    Text,
+    Top,
+    Undo,
+)
 from kgcf.web.served_run import ServedRun
 
 M = TypeVar("M", bound=BaseModel)

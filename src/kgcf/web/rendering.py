@@ -36,16 +36,20 @@ def render(
     app = request.app
     runs = {} if stranger else app.state.runs
     served = values.pop("served", None) or _only(runs)
-    text = templates().get_template(page).render(
-        **values,
-        request=request,
-        served=served,
-        summary=None if served is None else summarise_run(served),
-        runs=runs,
-        secret=app.state.access.secret,
-        reviewer=unquote(request.cookies.get(REVIEWER, "")),
-        twin=_twin(request),
-        version=__version__,
+    text = (
+        templates()
+        .get_template(page)
+        .render(
+            **values,
+            request=request,
+            served=served,
+            summary=None if served is None else summarise_run(served),
+            runs=runs,
+            secret=app.state.access.secret,
+            reviewer=unquote(request.cookies.get(REVIEWER, "")),
+            twin=_twin(request),
+            version=__version__,
+        )
     )
     return HTMLResponse(text, status, headers)
 
@@ -63,7 +67,7 @@ def templates() -> Environment:
 
 
 def named(entity: Named, label: bool = True) -> Markup:
-    """A name and, small behind it, the label where that is something else; the direction of its writing stays inside."""
+    """A name and, small behind it, the label where that is something else; its direction of writing stays inside."""
     name = Markup('<bdi class="{}">{}</bdi>').format(_kind(entity.name), inert(cut(entity.name)))
     if not label or entity.label == entity.name:
         return name

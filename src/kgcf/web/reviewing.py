@@ -45,9 +45,7 @@ def relation_label(served: ServedRun, text: str) -> str | None:
 
 def decide(served: ServedRun, wanted: Decide) -> ReviewedLink:
     """Keep a verdict."""
-    return served.reviews.decide(
-        wanted.link, wanted.verdict, wanted.reviewer.strip(), wanted.note.strip(), wanted.seen
-    )
+    return served.reviews.decide(wanted.link, wanted.verdict, wanted.reviewer.strip(), wanted.note.strip(), wanted.seen)
 
 
 def undo(served: ServedRun, reviewer: str) -> ReviewedLink:

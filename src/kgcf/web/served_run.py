@@ -61,9 +61,7 @@ class AttendedGraph(ObservedGraph):
 class ServedRun:
     """Answers for one run; everything that computes goes through `lane` or `background`."""
 
-    def __init__(
-        self, key: str, run: Run, observed: Observed, review: Path, limits: Limits = LIMITS
-    ) -> None:
+    def __init__(self, key: str, run: Run, observed: Observed, review: Path, limits: Limits = LIMITS) -> None:
         self.key = key
         self.run = run
         self.limits = limits
@@ -99,7 +97,11 @@ class ServedRun:
 
         def once(attend: Attend) -> None:
             head, relation, tail = self._some_triple()
-            for question in (Question(head, relation, None), Question(None, relation, tail), Question(head, None, tail)):
+            for question in (
+                Question(head, relation, None),
+                Question(None, relation, tail),
+                Question(head, None, tail),
+            ):
                 predict(self.observed, question, 3, show_known=True)
             self.explainer.explain(head, relation, tail)
             missing_links(self.observed, self.entities.id_of(head), self.completion, 3, attend)

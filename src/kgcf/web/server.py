@@ -74,5 +74,7 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         taken.close()
         reason = getattr(error, "strerror", None) or str(error)
-        raise SettingsError(f"Cannot listen on {host}, port {port}: {reason}. Choose another --port or --host.") from error
+        raise SettingsError(
+            f"Cannot listen on {host}, port {port}: {reason}. Choose another --port or --host."
+        ) from error
     return taken

@@ -1,7 +1,7 @@
 """Judged links as files: TSV, N-Triples, RDF-star with confidence; and as facts, together with the graph.
 
-N-Triples have the links alone. RDF-star (Turtle, `.ttl`) adds to every link how likely the model found it, who judged it
-and when. The facts are a file of triples that `kgcf predict --graph` and `kgcf train` read.
+N-Triples have the links alone. RDF-star (Turtle, `.ttl`) adds to every link how likely the model found it, who judged
+it and when. The facts are a file of triples that `kgcf predict --graph` and `kgcf train` read.
 """
 
 import itertools

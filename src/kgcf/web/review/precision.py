@@ -1,5 +1,6 @@
 """How often the reviewers agree with the model, by relation and by probability: their own check of the calibration."""
 
+import itertools
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ def measure_precision(decided: Sequence[ReviewedLink]) -> Precisions:
 def _bin(link: ReviewedLink) -> str:
     assert link.decision is not None
     said = link.decision.probability
-    low, high = next(pair for pair in zip(_BOUNDS, _BOUNDS[1:], strict=False) if said <= pair[1])
+    low, high = next(pair for pair in itertools.pairwise(_BOUNDS) if said <= pair[1])
     return f"{low:.0%} – {high:.0%}"
 
 

@@ -153,7 +153,9 @@ class ReviewStore:
     def history(self, link: int) -> list[Decision]:
         """Every decision about a link that was not undone, newest first."""
         with self._open() as database:
-            rows = database.execute("SELECT * FROM decisions WHERE link = ? AND undone IS NULL ORDER BY id DESC", [link])
+            rows = database.execute(
+                "SELECT * FROM decisions WHERE link = ? AND undone IS NULL ORDER BY id DESC", [link]
+            )
             return [_decision(row) for row in rows]
 
     def _link(self, database: sqlite3.Connection, link: int) -> ReviewedLink:
