@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgcf.choices import Observed
-from kgcf.data.hiding import HiddenTriples
 from kgcf.prediction.answers import Question, predict
 from kgcf.prediction.calibration.completed_links import CompletionCalibration, uncalibrated
 from kgcf.prediction.completion import complete, plan_completion
@@ -45,17 +44,10 @@ class AttendedGraph(ObservedGraph):
         other.attend = go_on
         return other
 
-    def logits(
-        self,
-        heads: NDArray[np.int64],
-        relations: NDArray[np.int64],
-        candidates: NDArray[np.int64],
-        hidden: HiddenTriples | None = None,
-        treated: NDArray[np.bool_] | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def logits(self, *given: Any, **named: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:  # noqa: ANN401
         """As an observed graph has them."""
         self.attend()
-        return super().logits(heads, relations, candidates, hidden, treated)
+        return super().logits(*given, **named)
 
 
 class ServedRun:
