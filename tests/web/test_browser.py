@@ -72,7 +72,7 @@ def page(browser: "Browser", site: Site) -> "Iterator[Page]":
     context.set_default_timeout(30_000)
     found, wrong = context.new_page(), list[str]()
     found.on("pageerror", lambda error: wrong.append(str(error)))
-    found.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    found.on("dialog", lambda dialog: wrong.append(f"dialog: {dialog.message}"))
     found.on("console", lambda line: wrong.append(line.text) if "Content Security Policy" in line.text else None)
     found.on(
         "request", lambda asked: wrong.append(asked.url) if not asked.url.startswith((site.address, "data:")) else None
@@ -151,7 +151,7 @@ def test_judging_with_the_keyboard_survives_a_reload(page: "Page", site: Site) -
     page.goto("/runs/family/review?state=accept")
     assert [row.get_attribute("data-words") for row in page.locator(".judge > li").all()] == words[:1]
     assert page.get_by_label("Your name").input_value() == "Ann"
-    counts = {state: site.served.reviews.count(Chosen(state)) for state in ("accept", "reject", "leave")}  # type: ignore[arg-type]
+    counts = {state: site.served.reviews.count(Chosen(state)) for state in ("accept", "reject", "leave")}
     assert counts == {"accept": 1, "reject": 1, "leave": 0}
     with page.expect_download() as waiting:
         page.get_by_role("link", name="N-Triples").first.click()

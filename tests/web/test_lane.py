@@ -60,12 +60,17 @@ def test_who_leaves_while_waiting_is_not_computed_at_all() -> None:
 def test_a_long_line_and_a_long_time_are_refused() -> None:
     lane, go_on = Lane("test", 1), threading.Event()
     begun = threading.Event()
-    tickets = [lane.join(lambda _: (begun.set(), go_on.wait(5)))]
+
+    def hold(_: Attend) -> None:
+        begun.set()
+        go_on.wait(5)
+
+    lane.join(hold)
     assert begun.wait(5)
-    tickets.append(lane.join(lambda _: None))
+    waiting = lane.join(hold)
     with pytest.raises(BusyError, match="Try again"):
         lane.join(lambda _: None)
     with pytest.raises(TooLongError, match="longer than 0.1 seconds"):
-        asyncio.run(wait_for(tickets[1], never, 0.1))
+        asyncio.run(wait_for(waiting, never, 0.1))
     go_on.set()
     lane.close()

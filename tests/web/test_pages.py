@@ -49,7 +49,8 @@ def page(client: TestClient, address: str) -> str:
     found = client.get(address)
     assert found.status_code == 200, found.text
     assert found.headers["content-type"].startswith("text/html")
-    return found.text
+    text: str = found.text
+    return text
 
 
 @pytest.mark.parametrize("address", PAGES)

@@ -9,15 +9,20 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
+import uvicorn
 
 from kgcf.cli import app
 from kgcf.errors import SettingsError
 from kgcf.runs.run import Run
+from kgcf.web.application import make_application
 from kgcf.web.guard import access_for
+from kgcf.web.lane import Abandoned, Attend
+from kgcf.web.served_run import ServedRun
 from kgcf.web.server import Place, listen
 
 
@@ -90,16 +95,8 @@ def test_the_demonstration_is_trained_once(monkeypatch: pytest.MonkeyPatch, tmp_
     assert trained == [first]
 
 
-def test_who_leaves_frees_the_line(run: Run, tmp_path: Path) -> None:
+def test_who_leaves_frees_the_line(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Over a real connection: the reader hangs up while the model is busy, and the work stops."""
-    import threading
-
-    import uvicorn
-
-    from kgcf.web.application import make_application
-    from kgcf.web.lane import Abandoned, Attend
-    from kgcf.web.served_run import ServedRun
-
     served = ServedRun("family", run, "all", tmp_path / "review.sqlite")
     stopped, begun = threading.Event(), threading.Event()
 
@@ -113,10 +110,7 @@ def test_who_leaves_frees_the_line(run: Run, tmp_path: Path) -> None:
             stopped.set()
             raise
 
-    import kgcf.web.api as api
-
-    original = api.ask
-    api.ask = lambda *_: slow(served.observed.attend)  # type: ignore[assignment]
+    monkeypatch.setattr("kgcf.web.api.ask", lambda *_: slow(served.observed.attend))
     port = listen("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(make_application({"family": served}), log_config=None, access_log=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [port]})
@@ -127,7 +121,6 @@ def test_who_leaves_frees_the_line(run: Run, tmp_path: Path) -> None:
             assert begun.wait(30)
         assert stopped.wait(30)
     finally:
-        api.ask = original
         server.should_exit = True
         thread.join()
         port.close()

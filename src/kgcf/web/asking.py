@@ -117,12 +117,21 @@ def ask(
         raise RefusalError(
             422, "Give two of head, relation and tail, and leave the third one empty: it is what is asked for."
         )
-    named = tuple(_named(served, kind, text) for kind, text in zip(_PARTS, given, strict=True))
-    question = Question(*(None if part is None else part.label for part in named))
+    head, relation, tail = (_named(served, part, text) for part, text in zip(_PARTS, given, strict=True))
+    question = Question(*(None if part is None else part.label for part in (head, relation, tail)))
     found = predict(served.observed, question, top, known)
     shown = tuple(answer for answer in found if answer.probability >= min_probability)
-    asked = _PARTS[given.index(None)]
-    return QuestionAnswers(*named, asked, top, known, min_probability, shown, len(found) - len(shown))
+    return QuestionAnswers(
+        head=head,
+        relation=relation,
+        tail=tail,
+        asked=_PARTS[given.index(None)],
+        top=top,
+        known=known,
+        min_probability=min_probability,
+        answers=shown,
+        hidden_by_probability=len(found) - len(shown),
+    )
 
 
 def explain(served: ServedRun, parts: tuple[str, str, str], top: int, asked: Asked) -> Explanation:

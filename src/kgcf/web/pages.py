@@ -63,7 +63,7 @@ def api_page(request: Request) -> Response:
 @router.get("/runs/{run}")
 def search_page(request: Request, served: Served) -> Response:
     """Where one begins."""
-    common = {
+    common: dict[str, Any] = {
         "entities": [hit(served.entities, "entity", i) for i in served.entities.most_frequent(_LISTED)],
         "relations": [hit(served.relations, "relation", i) for i in served.relations.most_frequent(2 * _LISTED)],
     }
@@ -110,7 +110,7 @@ async def question_page(
     found = None
     if given > 1:
         found = await computed(request, served, lambda _: ask(served, parts, top, known, min_probability))
-    values = {"parts": parts, "top": top, "known": known, "min_probability": min_probability}
+    values: dict[str, Any] = {"parts": parts, "top": top, "known": known, "min_probability": min_probability}
     return render(request, "question.html", served=served, found=found, **values)
 
 
