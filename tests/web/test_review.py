@@ -136,7 +136,7 @@ def test_exports_read_back(store: ReviewStore) -> None:
     pyoxigraph = pytest.importorskip("pyoxigraph")
     odd = replace(SOME, head="http://example.org/x", tail='tab\t"quoted"\nline', probability=0.99)
     store.add([odd])
-    store.decide(6, "accept", 'Ann "the judge"', "because\nof that \\ this")
+    store.decide(6, "accept", 'Ann "the judge"', "because\nof \x1b that \\ this")
     store.decide(1, "reject", "Bea")
     accepted, decided = store.links(Chosen("accept")), store.links(Chosen("decided"))
     (line,) = "".join(export_links(accepted, "nt")).splitlines()
@@ -147,7 +147,7 @@ def test_exports_read_back(store: ReviewStore) -> None:
     assert [quad.subject.value for quad in claimed] == ["http://example.org/x"]
     said = {quad.predicate.value.rpartition("#")[2]: getattr(quad.object, "value", "") for quad in quads[:7]}
     assert float(said["confidence"]) == 0.99
-    assert said["note"] == "because\nof that \\ this"
+    assert said["note"] == "because\nof \x1b that \\ this"
     header, *rows = "".join(export_links(decided, "tsv")).splitlines()
     assert header.split("\t")[:4] == ["head", "relation", "tail", "probability"]
     assert rows[0].split("\t")[2] == 'tab\\t"quoted"\\nline'

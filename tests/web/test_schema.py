@@ -39,6 +39,9 @@ SETTINGS = settings(
 )
 
 
+SURROGATE = rb'{"link": 1, "verdict": "accept", "reviewer": "\ud800"}'  # half of a pair
+
+
 def operations(client: TestClient) -> list[tuple[str, str, dict[str, Any]]]:
     schema = client.get("/api/openapi.json").json()
     return [(path, method, one) for path, methods in schema["paths"].items() for method, one in methods.items()]
@@ -112,7 +115,7 @@ def _json(body: object) -> bytes | None:
     return None if body is None else json.dumps(body).encode()
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b"[" * 5000])
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b"[" * 5000, SURROGATE])
 def test_rubbish_is_refused(client: TestClient, body: bytes) -> None:
     found = client.post("/api/runs/family/review/decide", content=body, headers={"content-type": "application/json"})
     assert found.status_code in (400, 422)

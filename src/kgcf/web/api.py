@@ -31,6 +31,7 @@ from kgcf.web.requests import (
     KindOf,
     Known,
     Least,
+    LinkNumber,
     Paths,
     Propose,
     SearchText,
@@ -208,7 +209,7 @@ def undo(served: Served, wanted: Undo) -> ReviewedLink:
 
 
 @router.get("/runs/{run}/review/links/{link}", tags=["review"])
-def history(served: Served, link: int) -> list[Decision]:
+def history(served: Served, link: LinkNumber) -> list[Decision]:
     """All that was said of a link, newest first."""
     return served.reviews.history(link)
 

@@ -31,6 +31,9 @@ Least = Annotated[float, Query(ge=0, le=1, description="Only what is at least so
 Asked = Annotated[AskedPart, Query(description="Which end of the triple was asked for.")]
 
 
+LinkNumber = Annotated[int, Path(ge=1, le=2**53, description="Number of the link.")]
+
+
 class Decide(BaseModel):
     """A verdict on a proposed link."""
 

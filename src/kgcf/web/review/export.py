@@ -5,6 +5,7 @@ it and when. The facts are a file of triples that `kgcf predict --graph` and `kg
 """
 
 import itertools
+import json
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
@@ -86,5 +87,5 @@ def _statements(link: ReviewedLink) -> str:
 
 
 def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
-    return f'"{inert(escaped)}"'
+    """A string of Turtle, whose escapes are those of JSON."""
+    return json.dumps(text, ensure_ascii=False)
