@@ -230,16 +230,16 @@ def test_a_review_without_any_script(client: TestClient, served: ServedRun) -> N
     base = "/runs/family/review"
     text = page(client, base)
     assert "Nothing to judge yet" in text
-    started = client.post(f"{base}/propose", data=form_of(text, f"{base}/propose", relation="grandparent", top="20"))
+    started = client.post(f"{base}/propose", data=form_of(text, f"{base}/propose", relation="grandparent", top="15"))
     assert started.status_code == 200  # after the way back to the list
     wait_until(lambda: served.background.progress.state != "running")
     assert served.background.progress.state == "done", served.background.progress
     text = page(client, base)
-    assert text.count('name="verdict" value="accept"') == 20
+    assert text.count('name="verdict" value="accept"') == 15
     first = form_of(text, f"{base}/decide", verdict="accept", reviewer="Ann Ó", note="<b>sure</b>")
     text = client.post(f"{base}/decide", data=first).text
     assert 'value="Ann Ó"' in text  # remembered
-    assert text.count('name="verdict" value="accept"') == 19
+    assert text.count('name="verdict" value="accept"') == 14
     judged = page(client, f"{base}?state=accept")
     assert "Accepted by Ann Ó" in judged
     assert "&lt;b&gt;sure&lt;/b&gt;" in judged
@@ -248,7 +248,7 @@ def test_a_review_without_any_script(client: TestClient, served: ServedRun) -> N
     assert again.status_code == 409
     assert "Somebody was faster" in again.text
     client.post(f"{base}/undo", data=form_of(judged, f"{base}/undo"))
-    assert served.reviews.count(Chosen("open")) == 20
+    assert served.reviews.count(Chosen("open")) == 15
     nameless = client.post(f"{base}/decide", data=first | {"reviewer": " "})
     assert nameless.status_code == 422
 

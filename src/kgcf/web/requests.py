@@ -75,7 +75,7 @@ class Choice(BaseModel):
     relation: str = Field(default="", max_length=LIMITS.text, description="Label or name of a relation.")
     min_probability: float = Field(default=0.0, ge=0, le=1)
     first: int = Field(default=0, ge=0, le=2**31)
-    limit: int = Field(default=50, ge=1, le=LIMITS.shown)
+    limit: int = Field(default=20, ge=1, le=LIMITS.shown)
 
     def of(self, label: str | None) -> Chosen:
         """As the store takes it."""
