@@ -5,6 +5,7 @@ import importlib
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,10 +19,12 @@ import uvicorn
 
 from kgcf.cli import app
 from kgcf.errors import SettingsError
+from kgcf.runs.folder import RunFolder
 from kgcf.runs.run import Run
 from kgcf.web.application import make_application
 from kgcf.web.guard import access_for
 from kgcf.web.lane import Abandoned, Attend
+from kgcf.web.review.store import ReviewStore
 from kgcf.web.served_run import ServedRun
 from kgcf.web.server import Place, listen
 
@@ -69,6 +72,15 @@ def test_what_cannot_be_served_is_a_sentence(run: Run) -> None:
         port = taken.getsockname()[1]
         with pytest.raises(SettingsError, match=f"Cannot listen on 127.0.0.1, port {port}: Address already in use"):
             listen("127.0.0.1", port)
+
+
+def test_a_review_inside_a_run_does_not_damage_it(run: Run, tmp_path: Path) -> None:
+    copy = RunFolder(Path(shutil.copytree(run.folder.path, tmp_path / "copy")))
+    store = ReviewStore(copy.file("review.sqlite"))
+    copy.seal()
+    store.add(run.complete("friend", top=3))
+    copy.check()
+    assert not copy.sealed("review.sqlite")
 
 
 def test_the_address_that_is_printed() -> None:
