@@ -111,6 +111,10 @@ def test_from_the_search_to_an_explanation(page: "Page") -> None:
     if drawn["paths"]:
         page.locator("button.path").first.click()
         assert page.locator("ol.paths > li.chosen").count() == 1
+    boxes = page.locator("ol.paths > li input")
+    if boxes.count():  # pages that let one take a path away
+        boxes.first.uncheck()
+        assert "without path 1" in page.locator("#what-if").inner_text()
 
 
 def test_a_question_is_asked_with_the_keyboard_alone(page: "Page") -> None:
