@@ -1,5 +1,6 @@
 """A model at work on one observed graph: scores of all entities, and exact logits of chosen candidates."""
 
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -42,6 +43,14 @@ class ObservedGraph:
         self.train = train or graph  # whose half-links tell whether an entity was seen on a side of a relation
         self.memory = memory  # bytes that one thread may hold to compute
         self._threads = threads
+
+    def for_another_thread(self, threads: int = 1) -> "ObservedGraph":
+        """The same with workspaces of its own: two threads must not compute on one."""
+        other = copy(self)
+        for kept in ("scorer", "planner"):
+            other.__dict__.pop(kept, None)
+        other._threads = threads
+        return other
 
     @cached_property
     def scorer(self) -> GraphScorer:

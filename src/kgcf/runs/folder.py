@@ -38,7 +38,13 @@ CREATED = (
 _MINUTE = '{"stage": '  # how a line of the log begins that is not about an epoch
 _LONG_AGO = 600.0  # seconds; nobody writes a file for so long
 _EVALUATED = ("results.json", "calibration.json", "reliability.png")
-_CHANGING = ("checkpoint.safetensors", "log.jsonl", *_EVALUATED)  # not part of what is checked when opening
+REVIEW = "review.sqlite"  # what reviewers said; SQLite keeps its log beside it while it is open
+_CHANGING = (
+    "checkpoint.safetensors",
+    "log.jsonl",
+    *_EVALUATED,
+    *(f"{REVIEW}{part}" for part in ("", "-wal", "-shm")),
+)  # not part of what is checked when opening
 
 
 class RunFolder:

@@ -1,0 +1,1 @@
+"""What reviewers say of proposed links: kept in SQLite, counted, exported."""
