@@ -6,7 +6,7 @@ relation or as the inverse of another.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any
 
@@ -43,7 +43,7 @@ DERIVED = {
 RELATIONS = {"uncle": "uncle or aunt", "aunt": "uncle or aunt", "nephew": "nephew or niece", "niece": "nephew or niece"}
 
 
-def _words(kind: str, rules: dict[str, tuple[str, ...]]) -> set[tuple[Step, ...]]:
+def _words(kind: str, rules: Mapping[str, tuple[str, ...]]) -> set[tuple[Step, ...]]:
     """All ways to write the rules of a kind of relation."""
     found = set()
     for rule in rules[kind]:

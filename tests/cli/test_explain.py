@@ -178,7 +178,7 @@ def test_rules_as_table_and_json(run: Path) -> None:
 def test_run_explains_what_the_command_explains(run: Path) -> None:
     opened = kgcf.open(run)
     how = How(asked="head", weighting="sum", layers="all", attribution="gradient")
-    found = opened.explain(*a_triple(), how, top=2, observed="train")
+    found = opened.explain(*a_triple(), how=how, top=2, observed="train")
     options = (
         "--attribution",
         "gradient",

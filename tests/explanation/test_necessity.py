@@ -20,12 +20,12 @@ from .test_counterfactual import a_space
 EVERY = How(top=4, candidates=200, check=False)
 
 
-def cases(context: str = "unreached", seed: int = 0, weighted: bool = False, **choices: object) -> Iterator[Case]:
+def cases(context: str = "unreached", seed: int = 0, weighted: bool = False) -> Iterator[Case]:
     graph = random_graph(seed, triple_count=24)
     if weighted:
         weights = np.random.default_rng(seed).uniform(0.5, 2.0, len(graph))
         graph = KnowledgeGraph.build(graph.triples, graph.entity_count, graph.relation_count, weights)
-    observed = observe(graph, seed, context=context, **choices)
+    observed = observe(graph, seed, context=context)
     for h, r, t in graph.triples[:12].tolist():
         case = open_case(observed, h, r, t, "triple")
         if h != t and case.importance.reached:

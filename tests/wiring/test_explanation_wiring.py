@@ -67,12 +67,12 @@ def test_choices_of_an_explanation_arrive(town: Town) -> None:
     assert chosen == ("removal", "mean", "own", "tail")
     assert town.run.explain(h, r, t, candidates=1).tried < default.tried
     heaviest = How(attribution="gradient", top=50)
-    plain = town.run.explain(h, r, t, heaviest)
-    assert len(town.run.explain(h, r, t, heaviest, top=1).paths) == 1
+    plain = town.run.explain(h, r, t, how=heaviest)
+    assert len(town.run.explain(h, r, t, how=heaviest, top=1).paths) == 1
     assert len(plain.deletion) > 0
-    assert town.run.explain(h, r, t, heaviest, check=False).deletion == ()
+    assert town.run.explain(h, r, t, how=heaviest, check=False).deletion == ()
     for name, value in (("weighting", "sum"), ("layers", "all"), ("attribution", "integrated")):
-        other = town.run.explain(h, r, t, heaviest, **{name: value})
+        other = town.run.explain(h, r, t, how=heaviest, **{name: value})  # type: ignore[arg-type]
         assert getattr(other, name) == value
         if name != "layers":  # with two layers, an edge of these paths acts in one of them only
             assert [p.weight for p in other.paths] != [p.weight for p in plain.paths]

@@ -79,7 +79,7 @@ def explain_command(
     opened = Run.open(run, device)
     how = How(top=top, asked=asked, attribution=attribution, candidates=candidates, weighting=weighting, layers=layers)
     other = open_graph(graph, comment, strip)
-    explanation = opened.explain(head, relation, tail, how, graph=other, observed=observed)
+    explanation = opened.explain(head, relation, tail, how=how, graph=other, observed=observed)
     _write(explanation, html, png)
     if html == STANDARD:
         return

@@ -8,7 +8,6 @@ needed. They are the last and the first step of a Shapley value.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,9 +102,12 @@ def choose_paths(
 
 def path_effects(case: Case, tried: Tried, shown: Sequence[int]) -> tuple[PathEffect, ...]:
     """What the paths at these positions do, each by itself and together with those shown before it."""
-    sets = [frozenset(tried.paths[i].triples) for i in shown]
-    joint = case.without([np.array(sorted(union), dtype=np.int64) for union in accumulate(sets, frozenset.union)])
-    scored = tried.scored
+    taken: set[int] = set()
+    unions = []
+    for i in shown:
+        taken |= {*tried.paths[i].triples}
+        unions.append(np.array(sorted(taken), dtype=np.int64))
+    joint, scored = case.without(unions), tried.scored
     return tuple(
         PathEffect(float(scored.drops[i]), scored.without[i], scored.alone[i], together, bool(tried.opposed[i]))
         for i, together in zip(shown, joint, strict=True)

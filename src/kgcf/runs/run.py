@@ -214,8 +214,8 @@ class Run:
         head: str,
         relation: str,
         tail: str,
-        how: How | None = None,
         *,
+        how: How | None = None,
         graph: Any = None,  # noqa: ANN401
         observed: Observed = "all",
         **choices: Any,  # noqa: ANN401
