@@ -39,7 +39,7 @@ def serving(served: ServedRun) -> Iterator[str]:
 
 def judge_some(served: ServedRun) -> None:
     """Links to judge, some of them judged: the first is accepted, every third one rejected."""
-    served.propose(None, 60, 0.0)
+    served.propose(["is member of"], 60, 0.0)
     served.background.join(_SECONDS)
     for number, link in enumerate(served.reviews.links(limit=12)):
         served.reviews.decide(link.id, "reject" if number % 3 == 2 else "accept", "Ann")
