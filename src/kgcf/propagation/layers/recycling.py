@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 MOST_IDLE = 256e6  # bytes that may lie unused; the longest unused go first
+MOST_KEPT = 64  # arrays that may lie unused: looking through them must stay cheap
+SMALLEST = 2**18  # bytes: smaller arrays are ordinary ones, which the allocator itself takes from used memory
 _SPARE = 1.25  # fresh memory is larger than asked for by this factor: the next step may need a little more
 _WASTE = 2.0  # an array may lie in memory that is larger by this factor
 
@@ -20,8 +22,9 @@ _WASTE = 2.0  # an array may lie in memory that is larger by this factor
 class Recycler:
     """Hands out tensors in memory that was used before; they hold whatever it held."""
 
-    def __init__(self, most_idle: float = MOST_IDLE) -> None:
+    def __init__(self, most_idle: float = MOST_IDLE, smallest: int = SMALLEST) -> None:
         self._most_idle = most_idle
+        self._smallest = smallest
         self._idle: list[NDArray[np.uint8]] = []  # in the order in which they came back
         self._lock = threading.Lock()
 
@@ -33,6 +36,8 @@ class Recycler:
     def empty(self, rows: int, columns: int, like: Tensor) -> Tensor:
         """[rows, columns] of unspecified content, with the dtype of another tensor, on the CPU."""
         size = rows * columns * like.element_size()
+        if size < self._smallest:
+            return torch.empty(rows, columns, dtype=like.dtype)
         with self._lock:
             memory = self._find(size)
         if memory is None:
@@ -56,7 +61,7 @@ class Recycler:
             if fits and (best < 0 or len(self._idle[index]) <= len(self._idle[best])):
                 best = index
         found = self._idle.pop(best) if best >= 0 else None
-        while self.idle > self._most_idle:
+        while len(self._idle) > MOST_KEPT or self.idle > self._most_idle:
             self._idle.pop(0)
         return found
 
