@@ -42,7 +42,7 @@ def trained(fan_in: int | None, checkpoint: Path | None = None, stop: int | None
                 raise KeyboardInterrupt
             trainer_step(*given)  # type: ignore[arg-type]
 
-        trainer._step = interrupted  # type: ignore[method-assign]
+        trainer._step = interrupted  # type: ignore[method-assign, assignment]
         with pytest.raises(KeyboardInterrupt):
             trainer.run()
         context = replace(step_context(model(3, seed=9), graph_of_hubs(), negatives=4), fan_in=fan_in)
@@ -91,8 +91,8 @@ def test_the_setting_reaches_training_and_ranking_stays_exact(tmp_path: Path, mo
     again = fit(data, tmp_path / "exact", preset="nbfnet", changes=(*changes, "training.fan_in=none"))
     again.model.load_state_dict(run.model.state_dict())
     queries = np.array([1, 2, 3]), np.array([0, 1, 2])
-    scores = (which.observe(observed="train").scorer.score_tails(*queries) for which in (run, again))
-    np.testing.assert_array_equal(*scores)
+    one, two = (which.observe(observed="train").scorer.score_tails(*queries) for which in (run, again))
+    np.testing.assert_array_equal(one, two)
 
 
 def test_impossible_values_are_refused() -> None:

@@ -6,6 +6,7 @@ from kgcf.choices import Asked
 from kgcf.data.vocabulary import Named
 from kgcf.errors import UnknownNameError
 from kgcf.explanation.explanation import Explanation
+from kgcf.explanation.how import How
 from kgcf.prediction.answers import UNKNOWN, Question, predict
 from kgcf.prediction.calibration.completed_links import MEANING
 from kgcf.prediction.entity_links import missing_links
@@ -140,7 +141,7 @@ def explain(served: ServedRun, parts: tuple[str, str, str], top: int, asked: Ask
     assert head is not None
     assert relation is not None
     assert tail is not None
-    return served.explainer.explain(head.label, relation.label, tail.label, top, asked=asked)
+    return served.explainer.explain(head.label, relation.label, tail.label, How(top=top, asked=asked))
 
 
 def _named(served: ServedRun, part: Part, text: str | None) -> Named | None:
