@@ -13,7 +13,7 @@ import torch
 
 from kgcf.causal.cached_stages import Say, quiet
 from kgcf.causal.treatment import Treatment
-from kgcf.config import Changes, Settings, benchmark_note, configure
+from kgcf.config import PRESETS, Changes, Settings, benchmark_note, configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
 from kgcf.evaluation.results import Evaluation
@@ -21,6 +21,7 @@ from kgcf.machine.devices import CPU, find_device
 from kgcf.machine.provenance import provenance
 from kgcf.model.kgcf import KGCF
 from kgcf.prediction.observed_graph import ObservedGraph
+from kgcf.runs.baselines import baseline_trainer, check_baseline, choose_model
 from kgcf.runs.folder import HISTORY, RunFolder
 from kgcf.runs.model_file import MODEL, new_model
 from kgcf.runs.run import Run
@@ -53,6 +54,7 @@ def fit(
     config: str | Path | None = None,
     changes: Changes = (),
     seed: int | None = None,
+    model: str | None = None,
     progress: bool | None = None,
     execution: Execution | None = None,
     device: str = CPU,
@@ -60,13 +62,14 @@ def fit(
     """Train a model on a benchmark, file, folder, frame or dataset; the run folder `output` must be new.
 
     `changes` are settings, `{"training.batch_size": 64}` or `["training.batch_size=64"]`; `seed` sets every seed that
-    they leave; `config` is a TOML file. Progress is shown on a terminal and in a notebook, or as `progress` says.
+    they leave; `config` is a TOML file; `model` is a name that `kgcf models` lists. Progress is shown on a terminal and in a notebook, or as `progress` says.
     """
     target = find_device(device)
     data = source if isinstance(source, Dataset) else read(source)
     file = None if config is None else Path(config)
     kept = changes if isinstance(changes, str | Mapping) else list(changes)  # they are read more than once
-    configured = partial(configure, benchmark=data.benchmark, file=file, changes=kept, seed=seed)
+    preset, baseline = choose_model(model, preset, file)
+    configured = partial(configure, benchmark=data.benchmark, file=file, changes=kept, seed=seed, baseline=baseline)
     configured(preset)  # a mistake in them is said before anything is made
     with _watched(execution, progress) as watched:
         return _fit(data, RunFolder(Path(output)), configured, preset, watched, target)
@@ -81,7 +84,8 @@ def _fit(
     target: torch.device,
 ) -> Run:
     """Settle what was left open, make the folder, train."""
-    if note := benchmark_note(data.benchmark):
+    own = preset in PRESETS  # a baseline takes nothing from a benchmark
+    if own and (note := benchmark_note(data.benchmark)):
         execution.say(note)
         data = data if note in data.notes else data.with_notes(note)
     if execution.world.leads:
@@ -143,6 +147,9 @@ def open_run(path: str | Path, device: str = CPU) -> Run:
 def _settled(data: Dataset, configured: Callable[[str], Settings], preset: str, execution: Execution) -> Settings:
     """The configuration with all that was left to the data; only the preset's own depth may change."""
     settings = configured(preset)
+    if settings.baseline is not None:
+        check_baseline(settings.baseline, data, execution.world)
+        return settings
     if not execution.world.leads:
         return settings  # what the leader settles is read from its folder
     given = configured("default").encoder.model_fields_set  # the empty preset: what others than the preset say
@@ -153,6 +160,8 @@ def _settled(data: Dataset, configured: Callable[[str], Settings], preset: str, 
 def _train(
     folder: RunFolder, data: Dataset, settings: Settings, execution: Execution, device: torch.device, resumed: bool
 ) -> Run:
+    if settings.baseline is not None:
+        return _train_baseline(folder, data, settings, execution, device, resumed)
     with execution.world.leader_first():
         treatment = treatment_stage(folder, data, settings, execution.say)
         substitutes = substitutes_stage(folder, data, settings, treatment, execution.say)
@@ -183,6 +192,23 @@ def _train(
         _record(folder, progress.history, progress.best, progress.best_epoch)
         run.save_model()
         run.calibrate(test=False)
+    return run
+
+
+def _train_baseline(
+    folder: RunFolder, data: Dataset, settings: Settings, execution: Execution, device: torch.device, resumed: bool
+) -> Run:
+    """Another model: no causal stages, its own way of training, everything else as with KGCF."""
+    trainer = baseline_trainer(folder, data, settings, execution.listener, device, _key(data, settings))
+    if resumed and trainer.checkpoint is not None and trainer.checkpoint.is_file():
+        trainer.resume()
+    if resumed:
+        folder.rewrite_log(trainer.progress.history)
+    progress = trainer.run()
+    run = Run(folder, trainer.model, data, settings)
+    _record(folder, progress.history, progress.best, progress.best_epoch)
+    run.save_model()
+    run.calibrate(test=False)
     return run
 
 

@@ -15,6 +15,7 @@ from kgcf.cli.datasets import datasets_app
 from kgcf.cli.demo import demo
 from kgcf.cli.evaluate import evaluate_command
 from kgcf.cli.explain import HOW_TO_READ, explain_command
+from kgcf.cli.models import models_command
 from kgcf.cli.predict import predict_command
 from kgcf.cli.streams import prepare_streams
 from kgcf.cli.train import resume_command, train_command
@@ -51,6 +52,7 @@ app.command("train")(train_command)
 app.command("resume")(resume_command)
 app.command("evaluate")(evaluate_command)
 app.command("compare")(compare_command)
+app.command("models")(models_command)
 app.command("predict")(predict_command)
 app.command("complete")(complete_command)
 app.command("explain", epilog=HOW_TO_READ)(explain_command)
