@@ -271,6 +271,8 @@ def _parse_change(change: str) -> Values:
 
 def _may_be_unset(section: str, name: str) -> bool:
     """Whether `none` means that a setting has no value; elsewhere it is a word like others."""
+    if section == "baseline":
+        return name == "seconds"
     model = Settings.model_fields[section].annotation if section in Settings.model_fields else None
     field = model.model_fields.get(name) if isinstance(model, type) and issubclass(model, BaseModel) else None
     return field is not None and type(None) in get_args(field.annotation)

@@ -13,6 +13,7 @@ Values = Mapping[str, Mapping[str, Any]]
 
 _SAMPLED = {"epochs": 100, "batch_size": 512, "learning_rate": 2e-3}
 _ONE_TO_ALL = {"epochs": 100, "batch_size": 128, "learning_rate": 2e-3}
+_BILINEAR = {"epochs": 100, "batch_size": 128, "learning_rate": 1e-2}
 _RULES = {"epochs": 10, "batch_size": 64, "learning_rate": 5e-3}
 _TRAINED_ONCE = {"epochs": 1}
 
@@ -56,8 +57,8 @@ _ENTRIES = (
           kinds.RuleSettings, _RULES),
     Entry("drum", "paths", "soft rules, a sum of chains", "Sadeghian et al. 2019", kinds.DrumSettings, _RULES),
     Entry("transe", "embeddings", "γ − ‖h + r − t‖₁", "Bordes et al. 2013", kinds.SampledSettings, _SAMPLED),
-    Entry("distmult", "embeddings", "⟨h, r, t⟩", "Yang et al. 2015", kinds.BilinearSettings, _ONE_TO_ALL),
-    Entry("complex", "embeddings", "Re⟨h, r, conj t⟩", "Trouillon et al. 2016", kinds.BilinearSettings, _ONE_TO_ALL),
+    Entry("distmult", "embeddings", "⟨h, r, t⟩", "Yang et al. 2015", kinds.DistmultSettings, _BILINEAR),
+    Entry("complex", "embeddings", "Re⟨h, r, conj t⟩", "Trouillon et al. 2016", kinds.ComplexSettings, _BILINEAR),
     Entry("rotate", "embeddings", "γ − ‖h ∘ r − t‖, r a rotation", "Sun et al. 2019", kinds.SampledSettings, _SAMPLED),
     Entry("hake", "embeddings", "moduli and phases: levels and positions", "Zhang et al. 2020", kinds.HakeSettings,
           _SAMPLED),

@@ -23,6 +23,9 @@ class BaselineSettings(BaseModel):
     trains: ClassVar[bool] = True  # whether anything is learned in epochs
 
     model: str = Field(description="The model's name, as `kgcf models` lists it.")
+    seconds: float | None = Field(
+        default=None, gt=0, description="Stop before the epoch that would end later; none given: train all epochs."
+    )
 
 
 class FrequencySettings(BaselineSettings):
@@ -55,11 +58,16 @@ class OneToAllSettings(BaselineSettings):
     label_smoothing: float = Field(default=0.1, ge=0, lt=1, description="Share of the target spread over all entities.")
 
 
-class BilinearSettings(OneToAllSettings):
-    """DistMult and ComplEx."""
+class ComplexSettings(OneToAllSettings):
+    """ComplEx."""
 
     loss: Literal["bce", "ce"] = Field(default="ce", description="Binary or softmax cross-entropy over all entities.")
     label_smoothing: float = Field(default=0.0, ge=0, lt=1, description="Share of the target spread over all entities.")
+
+
+class DistmultSettings(ComplexSettings):
+    """DistMult."""
+
     dropout: float = Field(default=0.2, ge=0, lt=1, description="Of entity and relation vectors.")
 
 

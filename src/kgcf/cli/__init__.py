@@ -17,6 +17,7 @@ from kgcf.cli.evaluate import evaluate_command
 from kgcf.cli.explain import HOW_TO_READ, explain_command
 from kgcf.cli.models import models_command
 from kgcf.cli.predict import predict_command
+from kgcf.cli.reproduce import reproduce_command
 from kgcf.cli.streams import prepare_streams
 from kgcf.cli.train import resume_command, train_command
 from kgcf.cli.tune import tune_command
@@ -58,6 +59,7 @@ app.command("complete")(complete_command)
 app.command("explain", epilog=HOW_TO_READ)(explain_command)
 app.command("counterfactuals")(counterfactuals)
 app.command("tune")(tune_command)
+app.command("reproduce")(reproduce_command)
 app.command("demo")(demo)
 
 

@@ -80,4 +80,5 @@ def baseline_trainer(
         folder.file("checkpoint.safetensors"),
         key,
         TrainingLog(folder, listener, leads=True),
+        settings.baseline.seconds if settings.baseline is not None else None,
     )

@@ -3,9 +3,9 @@
 import logging
 import os
 
-import platformdirs
+from kgcf.data.locations import cache_folder
 
 # Before anything here imports PyKEEN: where it keeps files, and that it need not tell of seeds and memory, which are
 # our business.
-os.environ.setdefault("PYKEEN_HOME", str(platformdirs.user_cache_path("kgcf") / "pykeen"))
+os.environ.setdefault("PYKEEN_HOME", str(cache_folder() / "pykeen"))
 logging.getLogger("pykeen").setLevel(logging.CRITICAL)

@@ -105,7 +105,7 @@ def _vectors(settings: OneToAllSettings, graph: KnowledgeGraph) -> Vectors:
         embedding = partial(Embedding, dtype=torch.cfloat, initializer="xavier_normal")
     narrow = isinstance(settings, kinds.TuckerSettings | kinds.LowferSettings)
     width = settings.relation_dimension if narrow else dimension
-    dropout = settings.dropout if isinstance(settings, kinds.BilinearSettings) else None
+    dropout = settings.dropout if isinstance(settings, kinds.DistmultSettings) else None
     return (
         [embedding(max_id=count, shape=dimension, dropout=dropout)],
         [embedding(max_id=relations, shape=width, dropout=dropout)],
