@@ -15,7 +15,9 @@ Layers = Literal["own", "all"]  # an edge counts with its importance in the laye
 Attribution = Literal["gradient", "integrated"]  # importance of an edge: a gradient, or one integrated from no edges
 PATHS = 3  # shown for each answer of a prediction that is explained
 
-MethodName = Literal["core_number", "core_component", "collapsed_core", "louvain", "file"]  # what a treatment compares
+MethodName = Literal[
+    "core_number", "core_component", "collapsed_core", "louvain", "shuffled_core", "file"
+]  # what a treatment compares
 Psi = Literal["frequency", "uniform", "inverse"]  # weight of a relation in the entity space
 Candidates = Literal["observed", "all"]  # pairs that may be substitutes: those that a train triple links, or all
 RemoveRule = Literal["auto", "triple", "pair"]  # what a question about a triple of the graph hides

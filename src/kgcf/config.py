@@ -28,7 +28,6 @@ from kgcf.propagation.layers.encoder import EncoderSettings
 from kgcf.training.objective import ObjectiveSettings
 from kgcf.training.settings import TrainingSettings
 
-
 BASELINE_SECTIONS = ("training", "baseline")  # what a run of another model reads
 
 

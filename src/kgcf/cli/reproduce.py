@@ -29,7 +29,9 @@ def reproduce_command(
     full: Annotated[bool, typer.Option("--full", help="As long as the paper.")] = False,
     only: Annotated[str | None, typer.Option(help="Only cells whose name contains this; several with commas.")] = None,
     part: Annotated[str | None, typer.Option(help="K/N: every Nth cell from the Kth, for several machines.")] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the cells and which are finished; compute none.")] = False,
+    listed: Annotated[
+        bool, typer.Option("--list", help="List the cells and which are finished; compute none.")
+    ] = False,
     results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results/cells"),
     document: Annotated[Path, typer.Option(help="What `report` writes, with plots beside it.")] = Path(
         "docs/results.md"

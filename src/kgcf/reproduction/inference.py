@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgcf.baselines.catalogue import BASELINES
+from kgcf.causal.treatment import assign_treatment
 from kgcf.config import configure
 from kgcf.data.dataset import Dataset
 from kgcf.evaluation.ranks import rank_answers
 from kgcf.prediction.baseline_graph import BaselineGraph
 from kgcf.prediction.observed_graph import ObservedGraph
-from kgcf.causal.treatment import assign_treatment
 from kgcf.runs.any_model import new_baseline
 from kgcf.runs.model_file import new_model
 from kgcf.scoring import Scorer

@@ -33,9 +33,7 @@ def show_substitutes(data: Dataset, cell: Cell) -> dict[str, Any]:
     space = stages.space(data.graph, settings.space)
     triples = _triples(data, cell)
     remove = "triple" if settings.training.remove == "auto" else settings.training.remove
-    table = match_pairs(
-        triples, data.graph, space, treatment, settings.matching.candidates, remove=remove
-    )
+    table = match_pairs(triples, data.graph, space, treatment, settings.matching.candidates, remove=remove)
     entities, relations = data.entities, data.relations
     rows = []
     for row, (head, relation, tail) in enumerate(triples.tolist()):

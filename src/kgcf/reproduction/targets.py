@@ -69,7 +69,9 @@ def table2(scale: Scale) -> list[Cell]:
 def table3(scale: Scale) -> list[Cell]:
     """NBFNet against KGCF, paired: the same time for all variants, several seeds."""
     if scale == "quick":
-        return [own_cell(d, variant, seed, _QUICK_KGCF) for d in ("umls", "world") for variant in OWN for seed in (0, 1)]
+        return [
+            own_cell(d, variant, seed, _QUICK_KGCF) for d in ("umls", "world") for variant in OWN for seed in (0, 1)
+        ]
     few, many = (3 * _MINUTE, 20 * _MINUTE) if scale == "default" else (10 * _MINUTE, 120 * _MINUTE)
     cells = [own_cell(d, variant, seed, seconds=few) for d in COMPARED for seed in range(5) for variant in OWN]
     return cells + [own_cell("wn18rr", variant, seed, seconds=many) for seed in range(3) for variant in OWN]

@@ -34,9 +34,9 @@ from kgcf.prediction.calibration.record import CalibrationRecord, open_record
 from kgcf.prediction.completion import complete, plan_completion
 from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import Advance, silent
+from kgcf.runs.any_model import read_any_model, write_any_model
 from kgcf.runs.arguments import as_names, as_question, as_triples, check_choice, check_count, check_share, check_split
 from kgcf.runs.folder import RunFolder
-from kgcf.runs.any_model import read_any_model, write_any_model
 from kgcf.runs.other_graphs import align_dataset, read_graph
 from kgcf.runs.protocol import describe_run
 from kgcf.runs.stages import treatment_to_answer

@@ -38,9 +38,7 @@ def build(
         return _one_to_all(settings, graph, batch_size, learning_rate)
 
 
-def _sampled(
-    settings: SampledSettings, graph: KnowledgeGraph, batch_size: int, learning_rate: float
-) -> PykeenBaseline:
+def _sampled(settings: SampledSettings, graph: KnowledgeGraph, batch_size: int, learning_rate: float) -> PykeenBaseline:
     """Distances, trained against negatives on both sides; no inverse relations."""
     factory = _factory(graph.triples, graph.entity_count, graph.relation_count)
     counts = graph.entity_count, graph.relation_count
@@ -78,9 +76,7 @@ def _one_to_all(
         entity_vectors = [*entity_vectors, encoders.entity_offsets(count)]
     loss = CrossEntropyLoss() if settings.loss == "ce" else BCEWithLogitsLoss()
     model = _model(factory, interaction, entity_vectors, relation_vectors, loss)
-    scheme = Scheme(
-        factory, relations, order, batch_size, learning_rate, label_smoothing=settings.label_smoothing
-    )
+    scheme = Scheme(factory, relations, order, batch_size, learning_rate, label_smoothing=settings.label_smoothing)
     return PykeenBaseline(model, scheme)
 
 

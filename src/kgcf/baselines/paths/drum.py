@@ -40,9 +40,7 @@ class Drum(RuleModel):
         return normalised(total)
 
 
-def build(
-    settings: BaselineSettings, graph: KnowledgeGraph, batch_size: int, learning_rate: float, seed: int
-) -> Drum:
+def build(settings: BaselineSettings, graph: KnowledgeGraph, batch_size: int, learning_rate: float, seed: int) -> Drum:
     """With the weights of its seed."""
     assert isinstance(settings, DrumSettings)
     return Drum(settings, graph, batch_size, learning_rate, seed)

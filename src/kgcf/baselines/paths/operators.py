@@ -67,7 +67,9 @@ class _Move(torch.autograd.Function):
         return torch.from_numpy(found[0]), torch.from_numpy(found[1]), None
 
 
-def move(operators: Operators, weights: Tensor, state: Tensor, hidden: Tensor | None = None, relation: int = 0) -> Tensor:
+def move(
+    operators: Operators, weights: Tensor, state: Tensor, hidden: Tensor | None = None, relation: int = 0
+) -> Tensor:
     """[N, B] one edge further along all relations, each weighted; B questions about one relation.
 
     `hidden` [2, B] are head and tail of the triple that a question must not see: what came along it and along its

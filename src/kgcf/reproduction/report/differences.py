@@ -82,5 +82,9 @@ def _verdict(variant: str, there: dict[str, Comparison], corrected: dict[str, fl
     worse = [name for name in sure if sure[name] < 0]
     parts = [f"better on {', '.join(better)}" if better else "", f"worse on {', '.join(worse)}" if worse else ""]
     said = " and ".join(part for part in parts if part) or "no different on any graph"
-    seeds = f" Also over seeds: {', '.join(sorted(steady))}." if steady else " Over seeds alone nothing is sure." * bool(sure)
+    seeds = (
+        f" Also over seeds: {', '.join(sorted(steady))}."
+        if steady
+        else " Over seeds alone nothing is sure." * bool(sure)
+    )
     return f"**{variant} is {said}** (p < {_LEVEL} after correction, {len(there)} graphs).{seeds}"

@@ -39,7 +39,9 @@ def inference_section(found: Gathered) -> list[str]:
         for name, parts in result["seconds"].items():
             total = sum(parts)
             rows.append([name, f"{1000 * total / result['questions']:.1f}", f"{total / share:,.1f}", INFERENCE[name]])
-        note = f"{cell.dataset}: {result['questions']:,} of {result['test_questions']:,} questions; {result['protocol']}."
+        note = (
+            f"{cell.dataset}: {result['questions']:,} of {result['test_questions']:,} questions; {result['protocol']}."
+        )
         lines += [note, ""]
         titles = ["model", "ms per question", "s for all test questions", "paper: FB15k-237 on a V100"]
         lines += markdown_table(titles, rows)
@@ -70,7 +72,10 @@ def weights_section(found: Gathered, folder: Path) -> list[str]:
         pictures.draw_weights(dataset, {place: row["hits@10"] for place, row in table.items()}, path)
         values = [row["hits@10"] for row in table.values()]
         lines += [f"![H@10 on {dataset} by α and β]({path.name})", ""]
-        lines += [f"{dataset}: H@10 from {min(values):.4f} to {max(values):.4f} over {len(values)} settings; one seed.", ""]
+        lines += [
+            f"{dataset}: H@10 from {min(values):.4f} to {max(values):.4f} over {len(values)} settings; one seed.",
+            "",
+        ]
     return lines
 
 
