@@ -62,7 +62,8 @@ def fit(
     """Train a model on a benchmark, file, folder, frame or dataset; the run folder `output` must be new.
 
     `changes` are settings, `{"training.batch_size": 64}` or `["training.batch_size=64"]`; `seed` sets every seed that
-    they leave; `config` is a TOML file; `model` is a name that `kgcf models` lists. Progress is shown on a terminal and in a notebook, or as `progress` says.
+    they leave; `config` is a TOML file; `model` is a name that `kgcf models` lists. Progress is shown on a terminal and
+    in a notebook, or as `progress` says.
     """
     target = find_device(device)
     data = source if isinstance(source, Dataset) else read(source)

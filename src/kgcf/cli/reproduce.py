@@ -1,4 +1,4 @@
-"""`kgcf reproduce TARGET`: the paper's tables and figures, cell by cell; `kgcf reproduce report` writes the document."""
+"""`kgcf reproduce TARGET`: the paper's tables and figures, cell by cell; `kgcf reproduce report` writes of them."""
 
 import re
 from pathlib import Path

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from pykeen.losses import BCEWithLogitsLoss, CrossEntropyLoss, NSSALoss
 from pykeen.models import ERModel
-from pykeen.nn.modules import ConvEInteraction, Interaction, RotatEInteraction, TransEInteraction, TuckERInteraction
+from pykeen.nn.modules import ConvEInteraction, Interaction, TransEInteraction, TuckERInteraction
 from pykeen.nn.representation import Embedding, Representation
 from pykeen.triples import CoreTriplesFactory
 from pykeen.utils import NoRandomSeedNecessary
@@ -167,7 +167,7 @@ def _rotation(settings: SampledSettings, count: int, relations: int) -> tuple[In
         initializer="init_phases",
         constrainer="complex_normalize",
     )
-    return RotatEInteraction(p=1), ([entities], [rotations])
+    return interactions.RotationInteraction(), ([entities], [rotations])
 
 
 def _hierarchy(settings: SampledSettings, count: int, relations: int) -> tuple[Interaction | str, Vectors]:

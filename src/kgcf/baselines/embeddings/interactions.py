@@ -1,7 +1,8 @@
-"""Score functions that PyKEEN lacks, in its scheme: HAKE, LowFER, and a translation with a margin for 1-N training."""
+"""Score functions that PyKEEN lacks, in its scheme: HAKE, LowFER, RotatE's sum of moduli, 1-N translations."""
 
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 from pykeen.nn.modules import Interaction
@@ -22,6 +23,16 @@ class TranslationInteraction(Interaction):  # type: ignore[misc]
         if moved.ndim == 3 and t.ndim == 3 and moved.shape[1] == 1 and t.shape[0] == 1:  # [B, 1, D] against [1, N, D]
             return self.margin - torch.cdist(moved[:, 0], t[0], p=1)
         return self.margin - (moved - t).abs().sum(dim=-1)
+
+
+class RotationInteraction(Interaction):  # type: ignore[misc]
+    """−Σ|h ∘ r − t|: the sum of moduli that RotatE is published with. PyKEEN's takes the Euclidean norm, whatever p."""
+
+    is_complex: ClassVar[bool] = True
+
+    def forward(self, h: Tensor, r: Tensor, t: Tensor) -> Tensor:
+        """Scores of complex h, r, t, each [..., D]; the moduli of r are 1."""
+        return -(h * r - t).abs().sum(dim=-1)
 
 
 class HakeInteraction(Interaction):  # type: ignore[misc]

@@ -48,11 +48,10 @@ def frequency_section(found: Gathered, folder: Path) -> list[str]:
         if not np.ptp(train) or not np.ptp(gain):
             lines.append(f"- {dataset}: all relations are alike, nothing to correlate.")
             continue
-        found_here = stats.spearmanr(train, gain)
+        spearman = stats.spearmanr(train, gain)
         said = "cannot be told"
-        if found_here.pvalue < 0.05:
-            said = "yes" if found_here.statistic < 0 else "no, at frequent ones"
-        lines.append(
-            f"- {dataset}: {said} (Spearman {found_here.statistic:+.2f}, p {found_here.pvalue:.3f}, {len(rows)} relations)."
-        )
+        if spearman.pvalue < 0.05:
+            said = "yes" if spearman.statistic < 0 else "no, at frequent ones"
+        figures = f"Spearman {spearman.statistic:+.2f}, p {spearman.pvalue:.3f}, {len(rows)} relations"
+        lines.append(f"- {dataset}: {said} ({figures}).")
     return [*lines, ""]
