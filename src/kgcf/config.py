@@ -188,8 +188,10 @@ def _baseline_from(values: object) -> BaselineSettings:
         if first["type"] == "extra_forbidden":
             listed = ", ".join(kind.model_fields)
             raise SettingsError(f"There is no setting 'baseline.{key}'. Choices: {listed}.") from error
-        message = f"The setting baseline.{key} cannot be {first['input']!r}: {first['msg']}."
-        raise SettingsError(message) from error
+        message = first["msg"].removeprefix("Value error, ")
+        raise SettingsError(
+            f"The setting baseline.{key} cannot be {first['input']!r}: {message}." if key else message
+        ) from error
 
 
 def benchmark_note(name: str | None) -> str | None:

@@ -58,8 +58,8 @@ def hake(baseline: PykeenBaseline, head: int, number: int, tail: int) -> float:
         square += (h_m[i] * (modulus + b) - t_m[i] * (1 - b)) ** 2
         phases += abs(math.sin((h_p[i] + r_p[i] - t_p[i]) / 2))
     weights = baseline.model.interaction
-    distance = float(weights.modulus_weight) * math.sqrt(square) + float(weights.phase_weight) * phases
-    return baseline.scheme.offset - distance
+    modulus, phase = (float(plain(w)[0]) for w in (weights.modulus_weight, weights.phase_weight))
+    return baseline.scheme.offset - modulus * math.sqrt(square) - phase * phases
 
 
 def distmult(baseline: PykeenBaseline, head: int, number: int, tail: int) -> float:
@@ -133,19 +133,18 @@ def conve(baseline: PykeenBaseline, head: int, number: int, tail: int) -> float:
 
 
 def rgcn(baseline: PykeenBaseline, graph: KnowledgeGraph) -> Vector:
-    """[N, D] one layer: own vector, and along each edge, in both directions, its relation's blocks, weighted."""
-    encoder = baseline.model.entity_representations[0]
-    (layer,) = encoder.layers
-    base = plain(encoder.entity_embeddings())
-    result = base @ plain(layer.self_loop.weight).T + plain(layer.self_loop.bias)
-    for h, r, t in graph.triples.tolist():
-        alike = graph.triples[graph.triples[:, 1] == r]
-        share = 1 / math.sqrt((alike[:, 0] == h).sum() * (alike[:, 2] == t).sum())
-        for source, target, side in ((h, t, layer.fwd), (t, h, layer.bwd)):
-            blocks = plain(side.blocks)[r]  # [blocks, d, d]
-            parts = base[source].reshape(len(blocks), -1)
-            result[target] += share * np.concatenate([parts[i] @ blocks[i] for i in range(len(blocks))])
-    return result
+    """[N, D] one layer: own vector, and along each edge, in both directions, its relation's blocks over |N_k(i)|."""
+    encoder = baseline.model.entity_representations[0].encoder
+    base = plain(baseline.model.entity_representations[0].base())
+    (matrices,), (own,) = encoder.matrices, encoder.own
+    result = base @ plain(own.weight).T + plain(own.bias)
+    edges = [edge for h, r, t in graph.triples.tolist() for edge in ((h, r, t), (t, r + graph.relation_count, h))]
+    for source, k, target in edges:
+        alike = sum(1 for _, r, t in edges if (r, t) == (k, target))
+        blocks = plain(matrices)[k]
+        parts = base[source].reshape(len(blocks), -1)
+        result[target] += np.concatenate([parts[i] @ blocks[i] for i in range(len(blocks))]) / alike
+    return np.tanh(result)
 
 
 def compgcn(baseline: PykeenBaseline, graph: KnowledgeGraph) -> tuple[Vector, Vector]:
@@ -169,6 +168,6 @@ def compgcn(baseline: PykeenBaseline, graph: KnowledgeGraph) -> tuple[Vector, Ve
 def lte(baseline: PykeenBaseline) -> Vector:
     """[N, D] a projection and, where it has one, a batch norm."""
     encoder = baseline.model.entity_representations[0]
-    projection, *others = encoder.transformation
+    projection, *others = encoder.encoder
     moved = plain(encoder.base()) @ plain(projection.weight).T
     return np.stack([normed(others[0], row) for row in moved]) if others else moved

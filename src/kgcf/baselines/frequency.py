@@ -1,6 +1,7 @@
 """The floor: answer with the entities that stand most often on the asked side of the relation."""
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
@@ -31,7 +32,11 @@ class FrequencyScorer:
 
 
 class Frequency(Baseline):
-    """Counting as a model: nothing is learned, its one epoch is empty."""
+    """Counting as a model: nothing is learned, its one epoch is empty; it keeps how many triples it has seen."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        super().__init__()
+        self.register_buffer("triples", torch.tensor([len(graph)]))
 
     def fit(self, epochs: EpochKeeper) -> None:
         """Let the epoch pass, so that the floor is validated like any model."""
@@ -49,4 +54,4 @@ def build(
     settings: BaselineSettings, graph: KnowledgeGraph, batch_size: int, learning_rate: float, seed: int
 ) -> Frequency:
     """There is nothing to set and nothing to draw."""
-    return Frequency()
+    return Frequency(graph)

@@ -1,8 +1,9 @@
 """What can be set about each baseline: one small class per kind. Imports nothing large, so that help stays quick."""
 
-from typing import ClassVar, Literal
+import math
+from typing import ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 TRAINING_KEYS = (
     "epochs",
@@ -99,6 +100,23 @@ class ConvolutionSettings(OneToAllSettings):
     feature_dropout: float = Field(default=0.2, ge=0, lt=1, description="Of feature maps.")
     hidden_dropout: float = Field(default=0.3, ge=0, lt=1, description="Of the projection.")
 
+    @property
+    def image(self) -> tuple[int, int]:
+        """Height and width of one vector as an image, as nearly square as its width allows."""
+        height = max(h for h in range(1, math.isqrt(self.dimension) + 1) if self.dimension % h == 0)
+        return height, self.dimension // height
+
+    @model_validator(mode="after")
+    def _filter_fits(self) -> Self:
+        height, width = self.image
+        if self.kernel > min(2 * height, width):
+            raise ValueError(
+                f"A filter of {self.kernel} × {self.kernel} does not fit into the image of {2 * height} × {width} that "
+                f"two vectors of {self.dimension} make. Choose a smaller baseline.kernel, or a baseline.dimension with "
+                "more factors."
+            )
+        return self
+
 
 class TranslationDecoder(OneToAllSettings):
     """γ − ‖h + r − t‖₁ on encoded entities."""
@@ -113,9 +131,16 @@ class ProductDecoder(OneToAllSettings):
 class RgcnFields(BaseModel):
     """The encoder RGCN."""
 
+    dimension: int
     layers: int = Field(default=1, ge=1, description="Rounds of message passing.")
     blocks: int = Field(default=5, ge=1, description="Blocks on the diagonal of a relation's matrix.")
     edge_dropout: float = Field(default=0.1, ge=0, lt=1, description="Share of edges left out of a training step.")
+
+    @model_validator(mode="after")
+    def _blocks_fit(self) -> Self:
+        if self.dimension % self.blocks:
+            raise ValueError(f"baseline.dimension={self.dimension} cannot be divided into {self.blocks} equal blocks.")
+        return self
 
 
 class CompgcnFields(BaseModel):

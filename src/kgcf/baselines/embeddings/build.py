@@ -21,7 +21,6 @@ from kgcf.baselines.embeddings import encoders, interactions
 from kgcf.baselines.embeddings.pykeen_model import PykeenBaseline, Scheme
 from kgcf.baselines.settings import BaselineSettings, OneToAllSettings, SampledSettings
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.errors import SettingsError
 
 Vectors = tuple[Sequence[Representation], Sequence[Representation]]  # of entities and of relations
 
@@ -85,18 +84,17 @@ def _vectors(settings: OneToAllSettings, graph: KnowledgeGraph) -> Vectors:
     count, relations, dimension = graph.entity_count, 2 * graph.relation_count, settings.dimension
     embedding = partial(Embedding, initializer="xavier_normal")
     if isinstance(settings, kinds.RgcnFields):
-        if dimension % settings.blocks:
-            raise SettingsError(
-                f"baseline.dimension={dimension} cannot be divided into baseline.blocks={settings.blocks} equal blocks."
-            )
-        factory = _factory(graph.triples, count, graph.relation_count)
-        return [encoders.rgcn_entities(factory, dimension, settings)], [embedding(max_id=relations, shape=dimension)]
+        encoder: nn.Module = encoders.Rgcn(graph, dimension, settings)
+        entities = encoders.EncodedEntities(encoder, count, dimension)
+        return [entities], [embedding(max_id=relations, shape=dimension)]
     if isinstance(settings, kinds.CompgcnFields):
         factory = _factory(graph.triples, count, graph.relation_count, inverse=True)
         encoded, with_relations = encoders.compgcn_vectors(factory, dimension, settings)
         return [encoded], [with_relations]
     if isinstance(settings, kinds.LteFields):
-        return [encoders.LinearEntities(count, dimension, settings)], [embedding(max_id=relations, shape=dimension)]
+        encoder = encoders.LinearEncoder(dimension, settings)
+        entities = encoders.EncodedEntities(encoder, count, dimension)
+        return [entities], [embedding(max_id=relations, shape=dimension)]
     if settings.model == "complex":
         embedding = partial(Embedding, dtype=torch.cfloat, initializer="xavier_normal")
     narrow = isinstance(settings, kinds.TuckerSettings | kinds.LowferSettings)
@@ -129,17 +127,9 @@ def _interaction(settings: OneToAllSettings) -> Interaction | str:
 
 
 def _convolution(settings: kinds.ConvolutionSettings) -> Interaction:
-    """ConvE's; the vectors are stacked as an image that is nearly square, and a filter must fit into it."""
-    height = max(h for h in range(1, math.isqrt(settings.dimension) + 1) if settings.dimension % h == 0)
-    width = settings.dimension // height
-    if settings.kernel > min(2 * height, width):
-        raise SettingsError(
-            f"A filter of {settings.kernel} × {settings.kernel} does not fit into the image of {2 * height} × {width} "
-            f"that two vectors of {settings.dimension} make. Choose a smaller baseline.kernel, or a "
-            "baseline.dimension with more even factors."
-        )
+    """ConvE's, on vectors as images that are nearly square."""
+    height, width = settings.image
     return ConvEInteraction(
-        input_channels=1,
         output_channels=settings.filters,
         embedding_height=height,
         embedding_width=width,
