@@ -11,7 +11,7 @@ from kgcf.errors import unknown_name
 Family = Literal["floor", "paths", "embeddings", "gnn"]
 Values = Mapping[str, Mapping[str, Any]]
 
-_SAMPLED = {"epochs": 100, "batch_size": 512, "learning_rate": 2e-3}
+_SAMPLED = {"epochs": 100, "batch_size": 128, "learning_rate": 5e-3}
 _ONE_TO_ALL = {"epochs": 100, "batch_size": 128, "learning_rate": 2e-3}
 _BILINEAR = {"epochs": 100, "batch_size": 128, "learning_rate": 1e-2}
 _RULES = {"epochs": 10, "batch_size": 64, "learning_rate": 5e-3}

@@ -40,7 +40,7 @@ class SampledSettings(BaselineSettings):
 
     dimension: int = Field(default=100, ge=1, description="Width of an entity vector (complex numbers, pairs).")
     negatives: int = Field(default=32, ge=1, description="Corrupted triples per train triple.")
-    margin: float = Field(default=9.0, gt=0, description="γ: the score of a distance 0.")
+    margin: float = Field(default=6.0, gt=0, description="γ: the score of a distance 0.")
     temperature: float = Field(default=1.0, gt=0, description="Of the self-adversarial weights.")
 
 

@@ -57,20 +57,21 @@ def _against_base(found: Gathered, variant: str) -> list[str]:
 
 def _row(dataset: str, comparison: Comparison, corrected: float) -> list[str]:
     spread = comparison.difference
-    over_seeds_p = "" if comparison.seed_test is None else _p(comparison.seed_test)
+    over_seeds_p = "" if comparison.seed_test is None else p_value(comparison.seed_test)
     return [
         dataset,
         f"{spread.value:+.4f}",
         f"{spread.low:+.4f} – {spread.high:+.4f}",
         f"{comparison.effect:+.3f}",
-        _p(comparison.t_test),
-        _p(comparison.permutation),
-        _p(corrected),
+        p_value(comparison.t_test),
+        p_value(comparison.permutation),
+        p_value(corrected),
         over_seeds_p,
     ]
 
 
-def _p(value: float) -> str:
+def p_value(value: float) -> str:
+    """How a p value is printed."""
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 

@@ -1,6 +1,6 @@
 """Ablations in words and numbers: what each part adds, and whether it adds more than random labels do."""
 
-from kgcf.reproduction.report.differences import compared
+from kgcf.reproduction.report.differences import compared, p_value
 from kgcf.reproduction.report.gathering import Gathered, markdown_table, over_seeds
 from kgcf.reproduction.targets import ABLATIONS, CONTROL
 
@@ -34,6 +34,6 @@ def _against_control(found: Gathered, dataset: str) -> str:
         answer = "yes" if difference.value > 0 else "no, random labels do better"
     return (
         f"- {dataset}: {answer}. True against shuffled labels {difference.value:+.4f} "
-        f"({difference.low:+.4f} – {difference.high:+.4f}, p {control.permutation:.3f}); "
-        f"with the losses against without {plain.difference.value:+.4f} (p {plain.permutation:.3f})."
+        f"({difference.low:+.4f} – {difference.high:+.4f}, p {p_value(control.permutation)}); "
+        f"with the losses against without {plain.difference.value:+.4f} (p {p_value(plain.permutation)})."
     )

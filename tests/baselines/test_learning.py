@@ -1,0 +1,44 @@
+"""Every baseline learns: on umls it beats counting clearly within seconds."""
+
+import pytest
+
+from kgcf.baselines.catalogue import BASELINES
+from kgcf.baselines.frequency import FrequencyScorer
+from kgcf.config import configure
+from kgcf.data.source import read
+from kgcf.evaluation.results import Evaluation, evaluate
+from kgcf.prediction.baseline_graph import BaselineGraph
+from kgcf.runs.any_model import new_baseline
+from kgcf.training.baseline_loop import BaselineTrainer
+
+EPOCHS = {"neurallp": 2, "drum": 2, "pra": 1, "complex": 6}
+OTHERS = 12
+QUICK = ("complex", "neurallp")  # the others are slow: seconds each, and there are many
+pytestmark = pytest.mark.benchmark
+
+
+@pytest.fixture(scope="module")
+def floor() -> Evaluation:
+    data = read("umls")
+    return evaluate(FrequencyScorer(data.graph), data, "test", model="frequency")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
+        for name in BASELINES
+        if name != "frequency"
+    ],
+)
+def test_it_beats_counting_clearly(name: str, floor: Evaluation) -> None:
+    data = read("umls")
+    settings = configure(baseline=name, changes=[f"training.epochs={EPOCHS.get(name, OTHERS)}"])
+    model = new_baseline(settings, data.graph)
+    BaselineTrainer(model, settings.training, None).run()
+    bound = BaselineGraph(model, data.graph, data.entities, data)
+    found = evaluate(bound.scorer, data, "test", model=name)
+    assert found["mr"] < 0.7 * floor["mr"]
+    assert found["hits@10"] > floor["hits@10"] + 0.04
+    if "transe" not in name:  # a translation cannot put the head itself off the first place of symmetric relations
+        assert found.mrr > floor.mrr + 0.05
