@@ -1,5 +1,6 @@
 """The whole document, made of the result files alone: the same files give the same bytes."""
 
+import textwrap
 from pathlib import Path
 
 from kgcf.reproduction.report.accuracy import accuracy_section
@@ -24,6 +25,7 @@ _TITLE = (
     "machine. All MRR, MR and H@k: filtered, both sides, realistic ties, test triples with unseen entities kept.",
     "",
 )
+_WIDTH = 118
 _NOTHING = "Nothing is computed yet: `kgcf reproduce table1`, for instance, begins."
 
 
@@ -48,8 +50,16 @@ def write_document(store: Store, path: Path) -> bool:
         lines += parts_section(ablations)
     if len(lines) == len(_TITLE):
         lines.append(_NOTHING)
-    text = "\n".join(lines).rstrip() + "\n"
+    text = "\n".join(map(_wrapped, lines)).rstrip() + "\n"
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return False
     write_text(path, text)
     return True
+
+
+def _wrapped(line: str) -> str:
+    """A line of prose at an ordinary width; tables, pictures and headings stay as they are."""
+    if line.startswith(("|", "!", "#")):
+        return line
+    indent = "  " if line.startswith("- ") else ""
+    return textwrap.fill(line, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
