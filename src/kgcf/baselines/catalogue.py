@@ -12,7 +12,7 @@ Family = Literal["floor", "paths", "embeddings", "gnn"]
 Values = Mapping[str, Mapping[str, Any]]
 
 _SAMPLED = {"epochs": 100, "batch_size": 128, "learning_rate": 5e-3}
-_ONE_TO_ALL = {"epochs": 100, "batch_size": 128, "learning_rate": 2e-3}
+_ONE_TO_ALL = {"epochs": 100, "batch_size": 128, "learning_rate": 3e-3}
 _BILINEAR = {"epochs": 100, "batch_size": 128, "learning_rate": 1e-2}
 _RULES = {"epochs": 10, "batch_size": 64, "learning_rate": 5e-3}
 _TRAINED_ONCE = {"epochs": 1}

@@ -20,9 +20,9 @@ from kgcf.storage import make_folder, write_text
 _TITLE = (
     "# Results",
     "",
-    "The paper's tables and figures, computed by this project. Written by `kgcf reproduce report` from the files in "
-    "`results/cells`; do not edit. Every number has a file there with its configuration, seed, commit, protocol and "
-    "machine. All MRR, MR and H@k: filtered, both sides, realistic ties, test triples with unseen entities kept.",
+    "The paper's tables and figures, computed by this project. Written by `kgcf reproduce report` from the result files "
+    "alone; do not edit. Every number has such a file, with its configuration, seed, commit, protocol and machine. "
+    "All MRR, MR and H@k: filtered, both sides, realistic ties, test triples with unseen entities kept.",
     "",
 )
 _WIDTH = 118
