@@ -3,10 +3,11 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import torch
@@ -16,20 +17,24 @@ from kgcf.causal.treatment import Treatment
 from kgcf.config import PRESETS, Changes, Settings, benchmark_note, configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
+from kgcf.durations import AUTO, read_duration
 from kgcf.evaluation.results import Evaluation
 from kgcf.machine.devices import CPU, find_device
 from kgcf.machine.provenance import provenance
 from kgcf.model.kgcf import KGCF
 from kgcf.prediction.observed_graph import ObservedGraph
-from kgcf.runs.baselines import baseline_trainer, check_baseline, choose_model
+from kgcf.progress import Advance, counting, silent
+from kgcf.runs.baselines import baseline_trainer, check_baseline, choose_model, within
 from kgcf.runs.folder import HISTORY, RunFolder
 from kgcf.runs.model_file import MODEL, new_model
 from kgcf.runs.run import Run
 from kgcf.runs.settling import settle
-from kgcf.runs.stages import substitutes_stage, treatment_stage
+from kgcf.runs.stages import keep_treatment, substitutes_stage, treatment_stage, treatment_to_answer
+from kgcf.runs.time_budget import InTime, Situation, is_given, settle_in_time, time_limit
 from kgcf.runs.training_log import TrainingLog
 from kgcf.runs.validation import divided_mrr
-from kgcf.runs.watch import Watcher, somebody_looks
+from kgcf.runs.watch import Watcher
+from kgcf.screen import somebody_looks
 from kgcf.storage import write_json
 from kgcf.training.distributed import World
 from kgcf.training.loop import Listener, Trainer
@@ -39,11 +44,12 @@ from kgcf.training.substitutes import Substitutes
 
 @dataclass(frozen=True)
 class Execution:
-    """Who watches and who helps: progress, messages, other processes."""
+    """Who watches and who helps: progress, messages, other processes; and when the command began."""
 
     listener: Listener = field(default_factory=Listener)
     say: Say = quiet
     world: World = field(default_factory=World)
+    started: float = field(default_factory=monotonic)
 
 
 def fit(
@@ -54,6 +60,7 @@ def fit(
     config: str | Path | None = None,
     changes: Changes = (),
     seed: int | None = None,
+    time: str | float | None = AUTO,
     model: str | None = None,
     progress: bool | None = None,
     execution: Execution | None = None,
@@ -62,9 +69,12 @@ def fit(
     """Train a model on a benchmark, file, folder, frame or dataset; the run folder `output` must be new.
 
     `changes` are settings, `{"training.batch_size": 64}` or `["training.batch_size=64"]`; `seed` sets every seed that
-    they leave; `config` is a TOML file; `model` is a name that `kgcf models` lists. Progress is shown on a terminal and
-    in a notebook, or as `progress` says.
+    they leave; `config` is a TOML file; `model` is a name that `kgcf models` lists. `time` is what training, calibration
+    and an evaluation on test may take together: "30m", seconds, or "none"; if not given, half an hour for data that we
+    have no file of settings for. Progress is shown on a terminal and in a notebook, or as `progress` says.
     """
+    if time != AUTO:
+        read_duration(time)  # a mistake in it is said before anything is read
     target = find_device(device)
     data = source if isinstance(source, Dataset) else read(source)
     file = None if config is None else Path(config)
@@ -73,7 +83,7 @@ def fit(
     configured = partial(configure, benchmark=data.benchmark, file=file, changes=kept, seed=seed, baseline=baseline)
     configured(preset)  # a mistake in them is said before anything is made
     with _watched(execution, progress) as watched:
-        return _fit(data, RunFolder(Path(output)), configured, preset, watched, target)
+        return _fit(data, RunFolder(Path(output)), configured, preset, time, watched, target)
 
 
 def _fit(
@@ -81,6 +91,7 @@ def _fit(
     folder: RunFolder,
     configured: Callable[[str], Settings],
     preset: str,
+    time: str | float | None,
     execution: Execution,
     target: torch.device,
 ) -> Run:
@@ -91,11 +102,12 @@ def _fit(
         data = data if note in data.notes else data.with_notes(note)
     if execution.world.leads:
         folder.check_free()
-    settings = _settled(data, configured, preset, execution)  # refuses what cannot work before there is a folder
+    settled = _settled(data, configured, preset, time, execution, target)  # refuses before there is a folder
     with folder.alone(new=True) if execution.world.leads else nullcontext():
         with execution.world.leader_first():
             if execution.world.leads:
-                folder.create(data, settings, preset)
+                folder.create(data, settled.settings, preset, settled.record)
+                keep_treatment(folder, settled.settings, settled.treatment)
         return _train(folder, data, folder.settings(), execution, target, resumed=False)  # settled once, for all
 
 
@@ -135,9 +147,9 @@ def _finish(run: Run, execution: Execution) -> Run:
     return run
 
 
-def evaluate_on_test(run: Run) -> Evaluation | None:
+def evaluate_on_test(run: Run, advance: Advance = silent) -> Evaluation | None:
     """The last stage, once: rank the test triples, keep the results and the worth of the calibration in the run."""
-    return run.evaluate("test", save=True) if len(run.data.test) else None
+    return run.evaluate("test", save=True, advance=advance) if len(run.data.test) else None
 
 
 def open_run(path: str | Path, device: str = CPU) -> Run:
@@ -145,17 +157,29 @@ def open_run(path: str | Path, device: str = CPU) -> Run:
     return Run.open(path, device)
 
 
-def _settled(data: Dataset, configured: Callable[[str], Settings], preset: str, execution: Execution) -> Settings:
-    """The configuration with all that was left to the data; only the preset's own depth may change."""
-    settings = configured(preset)
+def _settled(
+    data: Dataset,
+    configured: Callable[[str], Settings],
+    preset: str,
+    time: str | float | None,
+    execution: Execution,
+    device: torch.device,
+) -> InTime:
+    """The configuration with all that was left to the data and the time; what others than the preset say stays."""
+    settings, world = configured(preset), execution.world
     if settings.baseline is not None:
-        check_baseline(settings.baseline, data, execution.world)
-        return settings
-    if not execution.world.leads:
-        return settings  # what the leader settles is read from its folder
-    given = configured("default").encoder.model_fields_set  # the empty preset: what others than the preset say
-    keep = "layers" in given
-    return settle(settings, data, keep_depth=keep, say=execution.say, warn=execution.listener.warn)
+        check_baseline(settings.baseline, data, world)
+        return InTime(within(settings, None if time == AUTO else read_duration(time)))
+    if not world.leads:
+        return InTime(settings)  # what the leader settles is read from its folder
+    given = configured("default")  # the empty preset: what others than the preset say
+    say, warn = execution.say, execution.listener.warn
+    limit = time_limit(time, data, given, settings)
+    if limit is None:
+        keep = is_given(given, "encoder.layers")
+        return InTime(settle(settings, data, keep_depth=keep, say=say, warn=warn))
+    situation = Situation(step_context, device, world.size, started=execution.started)
+    return settle_in_time(settings, given, data, limit, situation, say=say, warn=warn)
 
 
 def _train(
@@ -169,10 +193,20 @@ def _train(
     model = new_model(settings, len(data.relations)).to(device)
     training = settings.training
     memory = training.memory_gb * 1e9
-    bound = ObservedGraph(model, data.graph, data.entities, data.relations, treatment, memory=memory)
+    asked = data.valid  # about the train graph, or about another one
+    known = (
+        treatment
+        if asked.observed is data.graph
+        else treatment_to_answer(folder, data, settings, asked.observed, asked.entities)
+    )
+    bound = ObservedGraph(model, asked.observed, asked.entities, data.relations, known, memory=memory)
 
     def validate() -> float:
-        return divided_mrr(bound.scorer, data, training.validate_triples, training.seed, execution.world, memory)
+        def counted(total: int) -> AbstractContextManager[Advance]:
+            return counting(total, lambda position: execution.say(position.sentence("validation")))
+
+        limit, world = training.validate_triples, execution.world
+        return divided_mrr(bound.scorer, data, limit, training.seed, world, memory, counted)
 
     trainer = Trainer(
         step_context(model, data, settings, treatment, substitutes),

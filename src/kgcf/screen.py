@@ -61,6 +61,11 @@ class Screen(Console):
         return Text(inert(text, keep="\n"), style, justify=justify, overflow=overflow)
 
 
+def somebody_looks() -> bool:
+    """Whether standard error is a terminal, or this is a notebook."""
+    return Screen(stderr=True).is_terminal
+
+
 def print_json(value: object) -> None:
     """Print a value as JSON on standard output; what a terminal would obey is escaped, and reads back the same.
 

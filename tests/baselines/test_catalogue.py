@@ -19,10 +19,7 @@ from kgcf.runs.baselines import check_baseline, choose_model, model_names
 from kgcf.training.distributed import World
 from tests.training.tiny import dataset
 
-PAPER = (
-    "pra neurallp drum transe distmult complex rotate hake lowfer tucker conve rgcn-transe rgcn-distmult rgcn-conve "
-    "compgcn-transe compgcn-distmult compgcn-conve lte-transe lte-distmult lte-conve nbfnet"
-).split()
+PAPER = ["pra", "neurallp", "drum", "transe", "distmult", "complex", "rotate", "hake", "lowfer", "tucker", "conve", "rgcn-transe", "rgcn-distmult", "rgcn-conve", "compgcn-transe", "compgcn-distmult", "compgcn-conve", "lte-transe", "lte-distmult", "lte-conve", "nbfnet"]
 
 
 def test_all_systems_of_the_paper_are_there() -> None:
@@ -99,7 +96,9 @@ def test_what_cannot_work_is_refused_before_there_is_a_folder() -> None:
         name, inductive, graph = "new people", True, dataset().graph
 
     task: Any = Inductive()
-    with pytest.raises(DataError, match="transe knows only the entities it was trained on.*kgcf, nbfnet, frequency, pra"):
+    with pytest.raises(
+        DataError, match="transe knows only the entities it was trained on.*kgcf, nbfnet, frequency, pra"
+    ):
         check_baseline(settings, task, World())
     check_baseline(paths, task, World())
 

@@ -25,11 +25,7 @@ def floor() -> Evaluation:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
-        for name in BASELINES
-        if name != "frequency"
-    ],
+    [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in BASELINES if name != "frequency"],
 )
 def test_it_beats_counting_clearly(name: str, floor: Evaluation) -> None:
     data = read("umls")

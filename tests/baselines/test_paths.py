@@ -134,9 +134,7 @@ def test_paths_join_their_triples_and_none_walks_along_the_triple_itself() -> No
     found = find_paths(GRAPH, 0, asked, 3, 200, generator)
     assert found
     for path, count in found.items():
-        joined = [
-            chance(GRAPH.without([(head, 0, tail)]), head, path, tail) > 0 for head, tail in asked.tolist()
-        ]
+        joined = [chance(GRAPH.without([(head, 0, tail)]), head, path, tail) > 0 for head, tail in asked.tolist()]
         assert count == sum(joined), path
     assert found[(2,)] == 1  # 0 −2→ 1 stands beside 0 −0→ 1
     assert (0,) not in found

@@ -214,6 +214,28 @@ def test_the_best_trial_comes_with_the_command_that_trains_it(data: Path, copy: 
     assert best_mrr(tmp_path / "again") == best_mrr(copy / f"trial-{best}")
 
 
+def test_every_trial_has_a_time_and_the_command_says_what_was_chosen_for_it(data: Path, tmp_path: Path) -> None:
+    """The choice depends on how busy the machine was, so the command repeats the choice and not the time."""
+    space = ["--search", "objective.temperature=0.5,1.0"]
+    done = said(data, tmp_path / "search", "--trials", "2", "--time", "10m", space=space)
+    for number in range(2):
+        survey = RunFolder(tmp_path / "search" / f"trial-{number}").survey()
+        assert survey is not None
+        assert survey["seconds"] == 600
+    line = shlex.split(next(line for line in done.splitlines() if line.startswith("kgcf train")))
+    assert line[line.index("--time") + 1] == "none"
+    chosen = {"encoder.layers=2", "objective.negatives=4", "training.budget=none", "training.threads=1"}
+    assert chosen <= set(line)
+    with pytest.raises(SettingsError, match="time is 'auto' here and was '10m'"):
+        rows(data, tmp_path / "search", space=space)
+
+
+def test_a_trial_that_does_not_fit_its_time_does_not_end_the_search(data: Path, tmp_path: Path) -> None:
+    done = said(data, tmp_path / "search", "--trials", "1", "--time", "0.1s")
+    assert "failed" in done
+    assert "A time of 0.1 s is too little" in done
+
+
 def best_mrr(path: Path) -> float:
     history = RunFolder(path).facts()["history"]
     assert isinstance(history, dict)

@@ -17,7 +17,6 @@ from kgcf.reproduction.store import Store
 from kgcf.reproduction.targets import CONTROL, TARGETS
 
 
-
 def reproduce(*given: str | Path) -> Result:
     return CliRunner().invoke(app, ["reproduce", *map(str, given)], catch_exceptions=False)
 

@@ -119,7 +119,9 @@ def test_fast_gets_the_depth_that_reaches_the_answers(tmp_path: Path) -> None:
     said: list[str] = []
     heard = Heard()
     changes = (*SMALL, "training.budget=3000", "training.epochs=20", "training.learning_rate=0.02")
-    run = fit(chains(), tmp_path / "run", preset="fast", changes=changes, execution=Execution(heard, said.append))
+    run = fit(
+        chains(), tmp_path / "run", preset="fast", changes=changes, time="none", execution=Execution(heard, said.append)
+    )
     assert run.settings.encoder.layers == 5
     assert "layers = 5" in (tmp_path / "run" / "config.toml").read_text()
     assert any("encoder.layers = 5 instead of 4" in line for line in said)

@@ -25,7 +25,9 @@ class BaselineSettings(BaseModel):
 
     model: str = Field(description="The model's name, as `kgcf models` lists it.")
     seconds: float | None = Field(
-        default=None, gt=0, description="Stop before the epoch that would end later; none given: train all epochs."
+        default=None,
+        gt=0,
+        description="For training and what follows it, as --time says; none given: all epochs are trained.",
     )
 
 

@@ -37,8 +37,7 @@ class Cache:
         """
         if self.folder is None:
             return dict(compute())
-        key = cache_key(kind, inputs)
-        path = self.folder / f"{kind.replace(' ', '-')}-{key[:20]}.safetensors"
+        key, path = _location(self.folder, kind, inputs)
         if path.exists():
             try:
                 kept = _read(path, key)
@@ -54,10 +53,20 @@ class Cache:
             self.notify(f"The {kind} could not be kept: {error}")
         return found
 
+    def holds(self, kind: str, inputs: Mapping[str, object]) -> bool:
+        """Whether there is a file for these inputs; it may still turn out to be damaged."""
+        return self.folder is not None and _location(self.folder, kind, inputs)[1].exists()
+
 
 def user_cache(notify: Callable[[str], None] = ignore) -> Cache:
     """The cache of this user, which commands and runs share."""
     return Cache(cache_folder() / "causal", notify)
+
+
+def _location(folder: Path, kind: str, inputs: Mapping[str, object]) -> tuple[str, Path]:
+    """The key of the inputs, and the file that their result is kept in."""
+    key = cache_key(kind, inputs)
+    return key, folder / f"{kind.replace(' ', '-')}-{key[:20]}.safetensors"
 
 
 def cache_key(kind: str, inputs: Mapping[str, object]) -> str:

@@ -73,17 +73,18 @@ class CausalStages:
 
     def space(self, graph: KnowledgeGraph, settings: SpaceSettings) -> EntitySpace:
         """M, the ψ-weighted sum of one space per relation (sec. 4.3), keyed by the triples and every setting."""
-        inputs: dict[str, object] = {"graph": graph.fingerprint, **settings.model_dump()}
-        if settings.engine == "gensim":
-            inputs["gensim"] = gensim_version()
 
         def compute() -> Arrays:
             self.say("entity space: random walks and skip-gram per relation")
             with self.showing("entity space", count_steps(graph, settings)) as advance:
                 return {"vectors": embed_entities(graph, settings, self.threads, advance).vectors}
 
-        vectors = self.cache.arrays("entity space", inputs, compute)["vectors"]
+        vectors = self.cache.arrays("entity space", _space_inputs(graph, settings), compute)["vectors"]
         return EntitySpace(vectors.astype(np.float32, copy=False), settings, graph.fingerprint)
+
+    def has_space(self, graph: KnowledgeGraph, settings: SpaceSettings) -> bool:
+        """Whether the entity space is kept from earlier."""
+        return self.cache.holds("entity space", _space_inputs(graph, settings))
 
     def table(
         self, space: EntitySpace, treatment: Treatment, candidates: Candidates, leave_one_out: bool, remove: Remove
@@ -107,3 +108,9 @@ class CausalStages:
 
         kept = self.cache.arrays("counterfactuals", inputs, compute)
         return CounterfactualTable.from_arrays(kept, candidates, leave_one_out, remove)
+
+
+def _space_inputs(graph: KnowledgeGraph, settings: SpaceSettings) -> dict[str, object]:
+    """Everything that an entity space depends on."""
+    version = {"gensim": gensim_version()} if settings.engine == "gensim" else {}
+    return {"graph": graph.fingerprint, **settings.model_dump(), **version}

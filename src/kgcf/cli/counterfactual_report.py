@@ -43,7 +43,7 @@ class CausalWork:
         kept = user_cache(lambda note: say_notes([note])) if self.cache else Cache(None)
         stages = CausalStages(kept, self.threads, showing)
         rule = self.remove
-        hides: Remove = choose_removal(dataset.graph, dataset.valid.queries) if rule == "auto" else rule
+        hides: Remove = choose_removal(dataset.valid.observed, dataset.valid.queries) if rule == "auto" else rule
         assigned = stages.treatment(dataset.graph, self.treatment, dataset.entities, dataset.relations)
         say_notes(assigned.notes)
         return stages, assigned, hides

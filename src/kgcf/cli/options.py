@@ -8,6 +8,7 @@ import typer
 
 from kgcf.choices import CPU, Observed
 from kgcf.data.reading_options import Reading
+from kgcf.durations import AUTO, read_duration
 from kgcf.machine.interrupts import importing
 from kgcf.screen import Screen, cell
 
@@ -23,6 +24,13 @@ def _device(name: str) -> str:
     from kgcf.machine.devices import find_device
 
     return str(find_device(name))
+
+
+def _duration(text: str) -> str:
+    """Refuse what is no time before anything is read."""
+    if text.strip().lower() != AUTO:
+        read_duration(text)
+    return text
 
 
 DataArgument = Annotated[str, typer.Argument(metavar="DATA", help="A benchmark's name, a folder or a file of triples.")]
@@ -50,6 +58,15 @@ GraphOption = Annotated[
 ]
 ObservedOption = Annotated[
     Observed, typer.Option("--observed", help="Observe everything that was given, or train only.")
+]
+TimeOption = Annotated[
+    str,
+    typer.Option(
+        "--time",
+        callback=_duration,
+        help="What the whole command may take: 90s, 30m, 2h, or none. Depth, negatives and passes are chosen for it, "
+        "where nobody has. auto: 30m for data that kgcf has no file of settings for, else none.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of tables for people.")]
 

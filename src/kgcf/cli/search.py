@@ -4,6 +4,7 @@ import itertools
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,15 @@ from kgcf.cli.tables import Column, DataTable, show_table
 from kgcf.cli.train_line import train_line
 from kgcf.config import benchmark_note, configure, seeds_of
 from kgcf.data.dataset import Dataset
+from kgcf.durations import AUTO, NONE
 from kgcf.errors import DataError, SettingsError
 from kgcf.pipeline import Execution, fit, resume
+from kgcf.runs.folder import RunFolder
 from kgcf.runs.settling import settle
+from kgcf.runs.time_budget import chosen_changes
 from kgcf.runs.watch import Told
 from kgcf.screen import Screen, cell
+from kgcf.training.choice import TimeError
 from kgcf.training.loop import TrainingError
 
 _WEIGHTS = ("0.001", "0.01", "0.1", "1.0")
@@ -39,6 +44,7 @@ class Search:
     preset: str
     changes: Sequence[str]
     device: str
+    time: str = AUTO  # of every trial
 
     def run(self, space: Space, trials: int, seed: int) -> Trial | None:
         """Check every setting, try what was not tried yet, and report; the best trial, if any could be trained."""
@@ -50,7 +56,7 @@ class Search:
                 settle(configure(self.preset, benchmark, None, [*self.changes, f"{key}={value}"]), self.data)
         say_notes(filter(None, [benchmark_note(benchmark)]))
         start = configure(self.preset, benchmark, None, self.changes)
-        study = Study(self.output, space, describe_search(self.data, self.preset, start, space, seed))
+        study = Study(self.output, space, describe_search(self.data, self.preset, start, space, seed, self.time))
         planned = _combinations(space, seed)[:trials]
         for number in range(len(study.trials()), len(planned)):
             study.add(self.train(number, planned[number]))
@@ -61,7 +67,11 @@ class Search:
 
     def say_best(self, best: Trial, data: str, options: Mapping[str, object]) -> None:
         """Where the best trial is, and the command that trains with its settings; the seed, where all seeds are one."""
+        run = RunFolder(self.output / best.folder)
         changes = self.changes_of(best.values)
+        if run.survey() is not None:  # what was chosen for the time is said, so that no other survey chooses again
+            changes += chosen_changes(run.settings())
+            options = {**options, "--time": NONE}
         seeds = set(seeds_of(configure(self.preset, self.data.benchmark, None, changes)).values())
         seed = {"--seed": seeds.pop() if len(seeds) == 1 else None}
         screen = Screen(stderr=True, wrap=False)
@@ -81,10 +91,9 @@ class Search:
                 run = resume(folder, execution, self.device)
             else:
                 shutil.rmtree(folder, ignore_errors=True)  # a folder of ours whose making was stopped
-                run = fit(
-                    self.data, folder, preset=self.preset, changes=changes, execution=execution, device=self.device
-                )
-        except TrainingError as error:
+                wanted = partial(fit, preset=self.preset, changes=changes, time=self.time, device=self.device)
+                run = wanted(self.data, folder, execution=execution)
+        except (TrainingError, TimeError) as error:
             return Trial(values, folder.name, None, str(error))
         history = run.folder.facts()["history"]
         assert isinstance(history, dict)

@@ -10,6 +10,7 @@ from typing import Any
 from kgcf import __version__
 from kgcf.config import Settings
 from kgcf.data.dataset import Dataset
+from kgcf.durations import AUTO
 from kgcf.errors import MissingExtraError, SettingsError, StorageError
 from kgcf.storage import check_writable, make_folder
 
@@ -68,7 +69,9 @@ class Study:
             self._study.add_trial(done)
 
 
-def describe_search(data: Dataset, preset: str, settings: Settings, space: Space, seed: int) -> dict[str, object]:
+def describe_search(
+    data: Dataset, preset: str, settings: Settings, space: Space, seed: int, time: str = AUTO
+) -> dict[str, object]:
     """Everything that a trial depends on, as it is stored and compared."""
     digest = hashlib.sha256(data.graph.fingerprint.encode())
     digest.update(data.valid.queries.tobytes())
@@ -82,6 +85,7 @@ def describe_search(data: Dataset, preset: str, settings: Settings, space: Space
         "label file checksum": "" if labels is None else _checksum(labels),
         "preset": preset,
         "seed": seed,
+        "time": time,
         "search": {key: list(values) for key, values in space.items()},
         **{
             f"{section}.{key}": v

@@ -2,8 +2,10 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,9 +22,11 @@ from kgcf.cli.options import (
     SetOption,
     SplitSeedOption,
     StripOption,
+    TimeOption,
     open_data,
 )
 from kgcf.data.reading_options import Reading
+from kgcf.durations import AUTO
 from kgcf.machine.interrupts import importing
 from kgcf.screen import Screen, cell
 
@@ -43,6 +47,7 @@ def train_command(
     seed: Annotated[
         int | None, typer.Option(min=0, help="Sets every seed of the training that --set leaves [default: 0].")
     ] = None,
+    time: TimeOption = AUTO,
     names: NamesOption = None,
     header: HeaderOption = None,
     comment: CommentOption = None,
@@ -52,6 +57,7 @@ def train_command(
     device: DeviceOption = CPU,
 ) -> None:
     """Train a model on a benchmark, a folder or a file of triples, and evaluate it."""
+    started = monotonic()
     with importing():
         from kgcf.pipeline import fit
         from kgcf.runs.baselines import choose_model
@@ -65,8 +71,8 @@ def train_command(
     folder = RunFolder(output or Path("runs") / f"{dataset.name.replace(':', '_')}-{named}")
 
     def work(execution: "Execution") -> "Run":
-        given = partial(fit, preset=preset, config=config, changes=changes or (), seed=seed, model=model)
-        return given(dataset, folder.path, execution=execution, device=device)
+        given = partial(fit, preset=preset, config=config, changes=changes or (), seed=seed, time=time, model=model)
+        return given(dataset, folder.path, execution=replace(execution, started=started), device=device)
 
     _train(folder, world, work)
 
@@ -105,8 +111,10 @@ def _report(run: "Run") -> None:
     """Show what the test says, and what can be done next."""
     from kgcf.cli.evaluation_tables import evaluation_table, show_calibration
     from kgcf.pipeline import evaluate_on_test
+    from kgcf.progress import showing
 
-    result = evaluate_on_test(run)
+    with showing("test", 2 * len(run.data.test)) as advance:
+        result = evaluate_on_test(run, advance)
     if result is not None:
         Screen().print(evaluation_table({result.protocol["model"]: result}))
         if run.calibration is not None:

@@ -16,9 +16,11 @@ from kgcf.cli.options import (
     SetOption,
     SplitSeedOption,
     StripOption,
+    TimeOption,
     open_data,
 )
 from kgcf.data.reading_options import Reading
+from kgcf.durations import AUTO
 from kgcf.machine.interrupts import importing
 
 
@@ -35,6 +37,7 @@ def tune_command(
     ] = Path("runs/tune"),
     changes: SetOption = None,
     seed: Annotated[int, typer.Option(help="Of the order in which combinations are tried.")] = 0,
+    time: TimeOption = AUTO,
     names: NamesOption = None,
     header: HeaderOption = None,
     comment: CommentOption = None,
@@ -48,7 +51,7 @@ def tune_command(
         from kgcf.cli.search import Search, parse_searches
     space = parse_searches(search)
     dataset = open_data(data, names, Reading(header, comment, strip), split_seed, allow_inverse_leak)
-    searching = Search(output, dataset, preset, list(changes or ()), device)
+    searching = Search(output, dataset, preset, list(changes or ()), device, time)
     best = searching.run(space, trials, seed)
     if best is not None:
         given: dict[str, object] = {"--preset": preset, "--names": names, "--header": header, "--comment": comment}

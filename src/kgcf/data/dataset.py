@@ -17,7 +17,7 @@ class Split:
     """One task: predict `queries` from `observed`, and filter the ranking by `known`.
 
     Transductive and inductive tasks are the same thing with another observed graph: in an inductive
-    test split, `observed`, `known` and `entities` belong to the new graph.
+    test split (and in a validation split of the same kind), `observed`, `known` and `entities` belong to the new graph.
     """
 
     name: str
@@ -62,6 +62,11 @@ class Dataset:
         return self.test.observed is not self.train.observed
 
     @property
+    def validated_elsewhere(self) -> bool:
+        """Whether the validation task, too, asks about a graph other than the train graph."""
+        return self.valid.observed is not self.train.observed
+
+    @property
     def splits(self) -> tuple[Split, Split, Split]:
         """Train, valid, test."""
         return self.train, self.valid, self.test
@@ -71,7 +76,8 @@ class Dataset:
         """Name and size on one line."""
         size = f"{len(self.entities):,} entities, {len(self.relations):,} relations"
         counts = ", ".join(f"{len(split):,} {split.name}" for split in self.splits)
-        new = f"; test asks about another graph of {len(self.test.entities):,} entities" if self.inductive else ""
+        who = "valid and test ask" if self.validated_elsewhere else "test asks"
+        new = f"; {who} about another graph of {len(self.test.entities):,} entities" if self.inductive else ""
         return inert(f"{self.name}: {size}; {counts} triples{new}")
 
     def __repr__(self) -> str:

@@ -25,6 +25,7 @@ from kgcf.data.weights import Weights, check_weight, join_weights
 from kgcf.errors import DataError
 
 Triples = NDArray[np.int32]
+_EMPTY = "no {} triples: that split is empty"
 
 
 def read_path(path: Path, split: SplitSettings | None = None, reading: Reading = AS_IT_STANDS) -> Dataset:
@@ -137,7 +138,7 @@ def _as_dataset(folder: Folder, tables: dict[str, TripleTable], notes: list[str]
     valid, test = rows.get("valid", nothing), rows.get("test", nothing)
     weights = [_weights_of(tables, *parts) for parts in (("facts", "train"), ("valid",), ("test",))]
     all_notes = [*notes, *(note for table in tables.values() for note in table.notes)]
-    all_notes += [f"no {part} triples: that split is empty" for part in ("valid", "test") if part not in tables]
+    all_notes += [_EMPTY.format(part) for part in ("valid", "test") if part not in tables]
     data = transductive(
         folder.path.resolve().name,
         encoded.entities,
@@ -152,7 +153,8 @@ def _as_dataset(folder: Folder, tables: dict[str, TripleTable], notes: list[str]
 def read_inductive(path: Path, new: Path, reading: Reading = AS_IT_STANDS) -> Dataset:
     """GraIL pairs: train and validate on `path`; test on new entities, observing `new`/train.
 
-    The ranking of the test split is filtered with all three splits of the new graph.
+    The ranking of the test split is filtered with all three splits of the new graph. Where `path` has no validation
+    triples, validation asks about the new graph too (ILPC's layout), and is filtered with its train and valid.
     """
     old_parts, parts = find_parts(path), replace(find_parts(new), facts=None)
     old = _as_dataset(old_parts, *_read_tables(old_parts, reading))
@@ -172,9 +174,19 @@ def read_inductive(path: Path, new: Path, reading: Reading = AS_IT_STANDS) -> Da
     count, kinds = len(encoded.entities), len(old.relations)
     observed = KnowledgeGraph.build(encoded.triples[0], count, kinds, tables["train"].weights)
     known = KnowledgeGraph.build(np.concatenate(encoded.triples), count, kinds, _weights_of(tables, *tables))
-    test = Split("test", observed, encoded.triples[2], known, _named(encoded, parts).entities)
+    entities = _named(encoded, parts).entities
+    test = Split("test", observed, encoded.triples[2], known, entities)
+    valid, found = old.valid, old.notes
     note = f"inductive: trained and validated on {path.name}, tested on {new.name} with its train triples observed"
-    data = Dataset(old.name, old.relations, old.train, old.valid, test, (*old.notes, *notes, note))
+    if not len(valid):
+        before_test = KnowledgeGraph.build(np.concatenate(encoded.triples[:2]), count, kinds)
+        valid = Split("valid", observed, encoded.triples[1], before_test, entities)
+        found = tuple(note for note in found if note != _EMPTY.format("valid"))
+        note = (
+            f"inductive: trained on {path.name}, which has no validation triples; validated and tested on {new.name} "
+            "with its train triples observed"
+        )
+    data = Dataset(old.name, old.relations, old.train, valid, test, (*found, *notes, note))
     return data.with_notes(*report_relations(data))
 
 

@@ -165,7 +165,7 @@ def _protocol(
         "dataset": data.name,
         "split": split.name,
         "model": model,
-        "setting": "inductive" if data.inductive and split is data.test else "transductive",
+        "setting": "transductive" if split.observed is data.graph else "inductive",
         "triples": asked,
         "queries": 2 * asked,
         "drawn": f"{asked} of {len(split)} triples at random, seed {seed}" if drawn else "all",

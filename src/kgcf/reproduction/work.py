@@ -84,10 +84,9 @@ def _trained(cell: Cell, store: Store) -> Result:
     else:
         shutil.rmtree(folder, ignore_errors=True)  # one of ours whose making was stopped
         given: dict[str, Any] = {"model": cell.model} if cell.model != "kgcf" else {"preset": cell.preset}
-        changes = [*cell.changes]
-        if cell.seconds is not None:
-            changes.append(f"baseline.seconds={cell.seconds}")
-        run = fit(_data(cell.dataset), folder, seed=cell.seed, changes=changes, execution=execution, **given)
+        time_given = "none" if cell.seconds is None else cell.seconds
+        given |= {"seed": cell.seed, "changes": cell.changes, "time": time_given}
+        run = fit(_data(cell.dataset), folder, execution=execution, **given)
     return describe(cell, run, run.evaluate("test", limit=cell.limit))
 
 

@@ -11,6 +11,7 @@ from kgcf.config import PRESETS, Settings, read_values
 from kgcf.data.dataset import Dataset
 from kgcf.errors import DataError, SettingsError, unknown_name
 from kgcf.prediction.baseline_graph import BaselineGraph
+from kgcf.prediction.calibration.calibrate import LIMIT
 from kgcf.runs.any_model import new_baseline
 from kgcf.runs.folder import RunFolder
 from kgcf.runs.training_log import TrainingLog
@@ -61,6 +62,13 @@ def check_baseline(settings: BaselineSettings, data: Dataset, world: World) -> N
     check_pykeen(name)
 
 
+def within(settings: Settings, seconds: float | None) -> Settings:
+    """The settings with a time for training and what follows it; None: as the epochs say."""
+    if seconds is None or settings.baseline is None:
+        return settings
+    return settings.model_copy(update={"baseline": settings.baseline.model_copy(update={"seconds": seconds})})
+
+
 def baseline_trainer(
     folder: RunFolder, data: Dataset, settings: Settings, listener: Listener, device: torch.device, key: str
 ) -> BaselineTrainer:
@@ -73,12 +81,15 @@ def baseline_trainer(
     def validate() -> float:
         return divided_mrr(bound.scorer, data, training.validate_triples, training.seed, World(), memory)
 
+    assert settings.baseline is not None
+    validated = min(training.validate_triples or len(data.valid), len(data.valid))
     return BaselineTrainer(
         model,
         training,
-        validate if len(data.valid) else None,
+        validate if validated else None,
         folder.file("checkpoint.safetensors"),
         key,
         TrainingLog(folder, listener, leads=True),
-        settings.baseline.seconds if settings.baseline is not None else None,
+        settings.baseline.seconds,
+        following=(len(data.test) + 2 * min(len(data.valid), LIMIT)) / max(validated, 1),
     )

@@ -14,14 +14,15 @@ from kgcf import __version__
 from kgcf.config import Settings, read_values, settings_from, write_toml
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import StorageError
 from kgcf.runs.lock import held
+from kgcf.runs.vocabulary_file import read_vocabulary, vocabulary_lines
 from kgcf.storage import TEMPORARY, make_folder, map_arrays, save_arrays, write_json, write_text, writing
 
 FORMAT = 1
 LOCK = ".kgcf.lock"  # held by the process that trains; its presence also says that a folder without run.json is ours
 HISTORY = "history.json"
+SURVEY = "survey.json"  # where training was given a time
 CREATED = (
     "run.json",
     "config.toml",
@@ -32,7 +33,9 @@ CREATED = (
     "new_graph.safetensors",
     "splits.safetensors",
     "data.json",
+    SURVEY,
 )  # what is known before training; run.json makes it a run, so it is written last and deleted first
+_MINUTE = '{"stage": '  # how a line of the log begins that is not about an epoch
 _LONG_AGO = 600.0  # seconds; nobody writes a file for so long
 _EVALUATED = ("results.json", "calibration.json", "reliability.png")
 _CHANGING = ("checkpoint.safetensors", "log.jsonl", *_EVALUATED)  # not part of what is checked when opening
@@ -65,12 +68,16 @@ class RunFolder:
             self._tidy()
             yield
 
-    def create(self, data: Dataset, settings: Settings, preset: str) -> None:
+    def create(
+        self, data: Dataset, settings: Settings, preset: str, survey: Mapping[str, object] | None = None
+    ) -> None:
         """Make the folder with everything that is known before training; refuse one that is in use."""
         self.check_free()
         make_folder(self.path)
         self._clear()
         try:
+            if survey is not None:
+                write_json(self.file(SURVEY), survey)
             self._write(data, settings, preset)
         except StorageError:
             self._clear()
@@ -109,12 +116,12 @@ class RunFolder:
 
     def _write(self, data: Dataset, settings: Settings, preset: str) -> None:
         write_text(self.file("config.toml"), write_toml(settings))
-        write_text(self.file("entities.txt"), _lines(data.entities))
-        write_text(self.file("relations.txt"), _lines(data.relations))
+        write_text(self.file("entities.txt"), vocabulary_lines(data.entities))
+        write_text(self.file("relations.txt"), vocabulary_lines(data.relations))
         data.graph.save(self.file("graph.safetensors"))
         arrays: dict[str, NDArray[np.generic]] = {"valid": data.valid.queries, "test": data.test.queries}
         if data.inductive:
-            write_text(self.file("new_entities.txt"), _lines(data.test.entities))
+            write_text(self.file("new_entities.txt"), vocabulary_lines(data.test.entities))
             data.test.observed.save(self.file("new_graph.safetensors"))
             arrays |= _truths("new_known", data.test.known)
         elif data.test.known.weights is not None:
@@ -126,6 +133,7 @@ class RunFolder:
             "preset": preset,
             "notes": list(data.notes),
             "inductive": data.inductive,
+            "validated_elsewhere": data.validated_elsewhere,
         }
         write_json(self.file("data.json"), facts)
         self.seal()
@@ -185,6 +193,11 @@ class RunFolder:
             found["history"] = json.loads(self.file(HISTORY).read_text(encoding="utf-8"))
         return found
 
+    def survey(self) -> dict[str, object] | None:
+        """What the settings were chosen by, where training was given a time."""
+        path = self.file(SURVEY)
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
     def history(self) -> list[dict[str, float]]:
         """One entry per epoch of a run that is trained."""
         found = self.facts().get("history")
@@ -193,17 +206,19 @@ class RunFolder:
     def dataset(self) -> Dataset:
         """The data the run was trained on, with its splits; graphs are mapped, not loaded."""
         facts = self.facts()
-        entities, relations = _vocabulary(self.file("entities.txt")), _vocabulary(self.file("relations.txt"))
+        entities, relations = read_vocabulary(self.file("entities.txt")), read_vocabulary(self.file("relations.txt"))
         graph = KnowledgeGraph.open(self.file("graph.safetensors"))
         arrays = map_arrays(self.file("splits.safetensors"))
         valid, test = (np.asarray(arrays[part], dtype=np.int32) for part in ("valid", "test"))
-        before_test = KnowledgeGraph.build(np.concatenate([graph.triples, valid]), len(entities), len(relations))
+        validated = Split("valid", graph, valid, _before_test(graph, valid), entities)
         if facts["inductive"]:
             new, observed = (
-                _vocabulary(self.file("new_entities.txt")),
+                read_vocabulary(self.file("new_entities.txt")),
                 KnowledgeGraph.open(self.file("new_graph.safetensors")),
             )
             task = Split("test", observed, test, _known("new_known", arrays, observed), new)
+            if facts.get("validated_elsewhere"):
+                validated = Split("valid", observed, valid, _before_test(observed, valid), new)
         else:
             arrays.setdefault("known", np.concatenate([graph.triples, valid, test]))
             task = Split("test", graph, test, _known("known", arrays, graph), entities)
@@ -214,28 +229,38 @@ class RunFolder:
             str(facts["dataset"]),
             relations,
             Split("train", graph, graph.triples, graph, entities),
-            Split("valid", graph, valid, before_test, entities),
+            validated,
             task,
             tuple(notes),
             None if benchmark is None else str(benchmark),
         )
 
-    def log(self, entry: dict[str, float]) -> None:
+    def log(self, entry: Mapping[str, object]) -> None:
         """Append one line to log.jsonl."""
         path = self.file("log.jsonl")
         with writing(path), path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
 
     def rewrite_log(self, history: Iterable[dict[str, float]]) -> None:
-        """Let log.jsonl say what the checkpoint says: a kill may have cut its last line, or come before it."""
+        """Let log.jsonl say what the checkpoint says: a kill may have cut its last line, or come before it.
+
+        Lines that say where the run was at some minute stay, as long as those of the epochs are right.
+        """
         path, wanted = self.file("log.jsonl"), "".join(json.dumps(entry) + "\n" for entry in history)
-        if not path.is_file() or path.read_bytes() != wanted.encode():
+        found = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True) if path.is_file() else []
+        kept = "".join(line for line in found if not line.startswith(_MINUTE))
+        if not path.is_file() or kept != wanted or (found and not found[-1].endswith("\n")):
             write_text(path, wanted)
 
 
 def _is_temporary(name: str) -> bool:
     """Whether a file was being written when its process was stopped."""
     return name.startswith(".") and name.endswith(TEMPORARY)
+
+
+def _before_test(graph: KnowledgeGraph, valid: NDArray[np.int32]) -> KnowledgeGraph:
+    """What filters validation: the observed triples and its own."""
+    return KnowledgeGraph.build(np.concatenate([graph.triples, valid]), graph.entity_count, graph.relation_count)
 
 
 def _truths(name: str, known: KnowledgeGraph) -> dict[str, NDArray[np.generic]]:
@@ -257,40 +282,6 @@ def _known(name: str, arrays: Mapping[str, NDArray[np.generic]], observed: Knowl
         weights = np.ones(len(triples), dtype=np.float32)
         weights[edges >= 0] = observed.edge_weights[edges[edges >= 0]]
     return KnowledgeGraph.build(triples, observed.entity_count, observed.relation_count, weights)
-
-
-def _lines(vocabulary: Vocabulary) -> str:
-    """One label a line, with its display name after a tab where it has one."""
-    names = vocabulary.names
-    return "".join(
-        _escaped(label) + (f"\t{_escaped(names[label])}" if label in names else "") + "\n"
-        for label in vocabulary.labels()
-    )
-
-
-def _vocabulary(path: Path) -> Vocabulary:
-    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
-    labels = [_restored(row[0]) for row in rows]
-    names = {label: _restored(row[1]) for label, row in zip(labels, rows, strict=True) if len(row) > 1}
-    return Vocabulary(labels, names)
-
-
-_ESCAPES: Iterable[tuple[str, str]] = (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r"))
-
-
-def _escaped(text: str) -> str:
-    for plain, code in _ESCAPES:
-        text = text.replace(plain, code)
-    return text
-
-
-def _restored(text: str) -> str:
-    if "\\" not in text:
-        return text
-    pieces = text.split("\\\\")
-    for plain, code in list(_ESCAPES)[1:]:
-        pieces = [piece.replace(code, plain) for piece in pieces]
-    return "\\".join(pieces)
 
 
 def _sha256(path: Path) -> str:

@@ -39,8 +39,13 @@ def align_dataset(data: Dataset, trained: Dataset) -> Dataset:
     """Another dataset with its relations numbered as in the trained data."""
     known, count = _known_relations(trained, data.relations), len(trained.relations)
 
+    made: dict[int, KnowledgeGraph] = {}  # by the graph that it is made of: splits that shared one still do
+
     def graph(old: KnowledgeGraph) -> KnowledgeGraph:
-        return KnowledgeGraph.build(_renumbered(old.triples, known), old.entity_count, count, old.weights)
+        if id(old) not in made:
+            triples = _renumbered(old.triples, known)
+            made[id(old)] = KnowledgeGraph.build(triples, old.entity_count, count, old.weights)
+        return made[id(old)]
 
     def split(old: Split) -> Split:
         queries = _renumbered(old.queries, known)

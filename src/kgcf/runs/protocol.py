@@ -2,6 +2,7 @@
 
 from kgcf.config import Settings, seeds_of
 from kgcf.data.dataset import Dataset
+from kgcf.prediction.calibration.protocol import describe_validation
 from kgcf.runs.folder import RunFolder
 
 _TRAINED = ("queries", "unreached", "impossible")  # of an epoch: contributed, and left out for two reasons
@@ -10,10 +11,12 @@ _SECONDS = ("seconds", "validation_seconds")
 
 def describe_run(folder: RunFolder, data: Dataset, settings: Settings, device: str) -> dict[str, object]:
     """The part of a protocol that tells how the model was made; `training` has the commit and machine that made it."""
-    facts, epochs = folder.facts(), folder.history()
+    facts, epochs, survey = folder.facts(), folder.history(), folder.survey()
     asked = sum(epoch.get(name, 0.0) for epoch in epochs for name in _TRAINED)
     return {
         "preset": facts["preset"],
+        "validation": describe_validation(data),
+        "time": None if survey is None else {name: survey[name] for name in ("seconds", "choice")},
         "device": device,
         "settings": settings.model_dump(mode="json"),
         "seeds": seeds_of(settings),

@@ -1,18 +1,16 @@
 """What is left to the data is settled by the data before training: `remove = auto`, the depth, threads."""
 
-import torch
-
 from kgcf.causal.cached_stages import Say, quiet
 from kgcf.causal.treatment.label_file import check_label_file
 from kgcf.config import Settings
 from kgcf.data.dataset import Dataset
 from kgcf.errors import DataError
 from kgcf.propagation.plan.planner import Budget, Planner
+from kgcf.runs.survey.steps import useful_threads
 from kgcf.training.batches import choose_removal, epoch_order, make_batch, stream
 from kgcf.training.depth import choose_depth
 from kgcf.training.reach import DEEPEST, Reach, measure_reach
 
-SLOTS_WORTH_THREADS = 60_000  # state updates per batch from which a second thread pays
 HARDLY_ANY = 0.1  # share of answers within reach below which there is little to learn
 
 
@@ -23,22 +21,39 @@ def settle(
 
     With `keep_depth` the number of layers is somebody's choice: it stays, and is warned about where it reaches little.
     """
+    check_data(settings, data)
+    settled = settle_removal(settings, data)
+    reach = reach_of(settled, data)
+    settled = settle_depth(settled, reach, keep_depth, say, warn)
+    threads = settings.training.threads or _useful_threads(settled, data)
+    return settled.model_copy(update={"training": settled.training.model_copy(update={"threads": threads})})
+
+
+def check_data(settings: Settings, data: Dataset) -> None:
+    """Refuse what cannot be trained on."""
     if not len(data.graph):
         raise DataError(f"{data.name} has no train triples, so there is nothing to learn from.")
     if settings.decoder.treatment and settings.treatment.path is not None:
         check_label_file(settings.treatment.path, data.entities, data.relations)
-    training = settings.training
-    remove = training.remove
-    if remove == "auto":
-        remove = choose_removal(data.graph, data.valid.queries)
-    settled = settings.model_copy(update={"training": training.model_copy(update={"remove": remove})})
-    reach = measure_reach(data.graph, data.valid.queries, settings.objective.negatives, remove, training.seed)
-    settled = _settle_depth(settled, reach, keep_depth, say, warn)
-    threads = training.threads or _useful_threads(settled, data)
-    return settled.model_copy(update={"training": settled.training.model_copy(update={"threads": threads})})
 
 
-def _settle_depth(settings: Settings, reach: Reach, keep: bool, say: Say, warn: Say) -> Settings:
+def settle_removal(settings: Settings, data: Dataset) -> Settings:
+    """`remove = auto` becomes what validation pairs say, in the graph that validation observes."""
+    if settings.training.remove != "auto":
+        return settings
+    remove = choose_removal(data.valid.observed, data.valid.queries)
+    return settings.model_copy(update={"training": settings.training.model_copy(update={"remove": remove})})
+
+
+def reach_of(settings: Settings, data: Dataset) -> Reach:
+    """Which share of answers lies within 1, 2, … layers, with the settled rule of what is hidden."""
+    training, task = settings.training, data.valid
+    assert training.remove != "auto"
+    negatives = settings.objective.negatives
+    return measure_reach(data.graph, task.queries, negatives, training.remove, training.seed, task.observed)
+
+
+def settle_depth(settings: Settings, reach: Reach, keep: bool, say: Say, warn: Say) -> Settings:
     """Deeper where the preset's depth misses most answers that more layers reach; a warning where that is forbidden."""
     layers = settings.encoder.layers
     better = choose_depth(reach.shares, layers)
@@ -58,10 +73,7 @@ def _settle_depth(settings: Settings, reach: Reach, keep: bool, say: Say, warn: 
 
 
 def _useful_threads(settings: Settings, data: Dataset) -> int:
-    """One thread where a batch is so small that threads would wait for each other, else one per core.
-
-    Two processes (`torchrun --nproc-per-node 2 -m kgcf train …`) use both cores on small batches too.
-    """
+    """What the first batch is worth."""
     training = settings.training
     assert training.remove != "auto"
     triples = epoch_order(len(data.graph), training.seed, 0)[: training.batch_size]
@@ -73,4 +85,4 @@ def _useful_threads(settings: Settings, data: Dataset) -> int:
     planner = Planner(data.graph, settings.encoder.layers)
     for plan in planner.parts(batch.heads, batch.relations, batch.candidates, batch.hidden, budget):
         slots += plan.slot_count
-    return torch.get_num_threads() if slots >= SLOTS_WORTH_THREADS else 1
+    return useful_threads(slots, None)

@@ -1,5 +1,7 @@
 """What a run keeps of the causal stages: its own copies of treatment, entity space and substitutes."""
 
+from contextlib import AbstractContextManager
+
 import numpy as np
 
 from kgcf.causal.cache import Cache, user_cache
@@ -12,8 +14,10 @@ from kgcf.config import Settings
 from kgcf.data.dataset import Dataset
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
-from kgcf.progress import showing
+from kgcf.progress import Advance, Position, showing
 from kgcf.runs.folder import RunFolder
+from kgcf.runs.training_log import log_position
+from kgcf.screen import somebody_looks
 from kgcf.training.substitutes import Substitutes
 
 TREATMENT = "treatment.safetensors"
@@ -28,9 +32,15 @@ def treatment_stage(folder: RunFolder, data: Dataset, settings: Settings, say: S
         return open_treatment(path, data.graph)
     keep_label_file(settings.treatment, folder.path)
     chosen = with_kept_labels(settings.treatment, folder.path)
-    treatment = _stages(say).treatment(data.graph, chosen, data.entities, data.relations)
+    treatment = _stages(folder, say).treatment(data.graph, chosen, data.entities, data.relations)
     treatment.save(path)
     return treatment
+
+
+def keep_treatment(folder: RunFolder, settings: Settings, treatment: Treatment | None) -> None:
+    """Put a treatment of the train graph that is there already into the run; labels from a file are read again."""
+    if treatment is not None and settings.treatment.method != "file":
+        treatment.save(folder.file(TREATMENT))
 
 
 def treatment_to_answer(
@@ -68,7 +78,7 @@ def substitutes_stage(
             return as_substitutes(data.graph, kept)
         say(f"{path.name} was made by other rules; matching again")
     space = space_stage(folder, data.graph, settings, say)
-    table = _stages(say).table(space, treatment, *choices)
+    table = _stages(folder, say).table(space, treatment, *choices)
     table.to_parquet(path, data.entities, data.relations)
     return as_substitutes(data.graph, table)
 
@@ -78,14 +88,23 @@ def space_stage(folder: RunFolder, graph: KnowledgeGraph, settings: Settings, sa
     path = folder.file("space.safetensors")
     if path.is_file():
         return open_space(path)
-    space = _stages(say).space(graph, settings.space)
+    space = _stages(folder, say).space(graph, settings.space)
     space.save(path)
     return space
 
 
-def _stages(say: Say) -> CausalStages:
+def _stages(folder: RunFolder, say: Say) -> CausalStages:
     """With the user's cache: what `kgcf counterfactuals` or another run computed is not computed again."""
-    return CausalStages(user_cache(say), showing=showing, say=say)
+
+    def shown(stage: str, total: int) -> AbstractContextManager[Advance]:
+        def tell(position: Position) -> None:
+            log_position(folder, stage, position)
+            if not somebody_looks():
+                say(position.sentence(stage))
+
+        return showing(stage, total, tell)
+
+    return CausalStages(user_cache(say), showing=shown, say=say)
 
 
 def as_substitutes(graph: KnowledgeGraph, table: CounterfactualTable) -> Substitutes:

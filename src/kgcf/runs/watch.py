@@ -1,19 +1,19 @@
-"""Training as people watch it: a bar with loss terms, queries per second and the time left; a line per epoch."""
+"""Training as people watch it: a bar with loss terms, queries per second and the time left; a line per epoch.
 
+Where nobody looks at a bar, in a file or a pipe, there is a line per minute instead.
+"""
+
+import time
 from types import TracebackType
 from typing import Self
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
+from kgcf.progress import Clock, Minutes, Position
 from kgcf.screen import Screen, cell
 from kgcf.training.loop import Listener
 from kgcf.training.step import TERMS
-
-
-def somebody_looks() -> bool:
-    """Whether standard error is a terminal, or this is a notebook."""
-    return Screen(stderr=True).is_terminal
 
 
 class Told(Listener):
@@ -25,9 +25,9 @@ class Told(Listener):
 
 
 class Watcher(Listener):
-    """Shows steps on a terminal, prints a line per epoch and warnings."""
+    """Shows steps on a terminal, or in a line per minute; prints a line per epoch and warnings."""
 
-    def __init__(self, shown: bool) -> None:
+    def __init__(self, shown: bool, clock: Clock = time.monotonic) -> None:
         self._screen = Screen(stderr=True, wrap=False)
         self._shown = shown
         columns = (
@@ -40,6 +40,9 @@ class Watcher(Listener):
             TimeRemainingColumn(),
         )
         live = shown and self._screen.is_terminal
+        self._lines = shown and not live
+        self._minutes = Minutes(self._tell, clock)
+        self._said = ""  # epoch, losses and speed of the last step
         self._bar = Progress(*columns, console=self._screen, transient=True, disable=not live)
         self._task = self._bar.add_task("", total=None, epoch=1, terms="")
 
@@ -64,7 +67,13 @@ class Watcher(Listener):
 
     def step(self, done: int, total: int, epoch: int, means: dict[str, float]) -> None:
         """Move the bar."""
+        if self._lines:
+            self._said = f"  epoch {epoch + 1}  {_describe(means)}"
+            self._minutes.at(done, total)
         self._bar.update(self._task, completed=done, total=total, epoch=epoch + 1, terms=_describe(means))
+
+    def _tell(self, position: Position) -> None:
+        self.say(position.sentence("training", self._said))
 
     def epoch(self, entry: dict[str, float]) -> None:
         """Print a finished epoch."""

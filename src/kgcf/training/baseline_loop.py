@@ -21,7 +21,11 @@ _ALL = 2**63 - 1  # torch's seeds are positive
 
 @dataclass
 class BaselineTrainer:
-    """Trains one model; it is the keeper of its epochs. `seconds` stops before the epoch that would not fit."""
+    """Trains one model; it is the keeper of its epochs.
+
+    No epoch begins that would, with what follows the training, end after `seconds`; what follows takes as long as
+    `following` validations: ranking the test triples, fitting a calibration.
+    """
 
     model: Baseline
     settings: TrainingSettings
@@ -30,6 +34,7 @@ class BaselineTrainer:
     key: str = ""
     listener: Listener = field(default_factory=Listener)
     seconds: float | None = None
+    following: float = 0.0
 
     def __post_init__(self) -> None:
         self._progress = Progress()
@@ -127,7 +132,8 @@ class BaselineTrainer:
         if self.seconds is None:
             return False
         spent = [entry["seconds"] + entry.get("validation_seconds", 0.0) for entry in self._progress.history]
-        return sum(spent) + spent[-1] > self.seconds
+        after = self.following * self._progress.history[-1].get("validation_seconds", 0.0)
+        return sum(spent) + spent[-1] + after > self.seconds
 
     def _means(self) -> dict[str, float]:
         """The epoch's mean loss and questions per second so far."""

@@ -38,9 +38,17 @@ class Reach:
 
 
 def measure_reach(
-    graph: KnowledgeGraph, validation: NDArray[np.int32], negatives: int, remove: Removal, seed: int
+    graph: KnowledgeGraph,
+    validation: NDArray[np.int32],
+    negatives: int,
+    remove: Removal,
+    seed: int,
+    observed: KnowledgeGraph | None = None,
 ) -> Reach:
-    """Measure on a sample; L layers see paths of at most L edges, and a train query not what is hidden from it."""
+    """Measure on a sample; L layers see paths of at most L edges, and a train query not what is hidden from it.
+
+    `observed` is the graph that validation asks about, where that is another than the train graph.
+    """
     drawn = stream(seed, _STREAM)
     triples = drawn.permutation(len(graph))[:SAMPLE]
     batch = make_batch(graph, triples, negatives, remove, drawn)
@@ -48,7 +56,7 @@ def measure_reach(
     valid = None
     if len(validation):
         chosen = drawn.permutation(len(validation))[:SAMPLE]
-        valid = _shares(distances(graph, validation[chosen][:, [0, 2]], DEEPEST))
+        valid = _shares(distances(observed or graph, validation[chosen][:, [0, 2]], DEEPEST))
     return Reach(_shares(distances(graph, pairs, DEEPEST, batch.hidden)), valid)
 
 

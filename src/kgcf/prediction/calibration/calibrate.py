@@ -104,7 +104,7 @@ def with_test(record: CalibrationRecord, bind: Bind, data: Dataset, advance: Adv
     limit, seed = record.protocol["limit"], record.protocol["seed"]
     answers = collect_best(bind(data.test), data.test, TOP, limit, seed, advance)
     unshared = np.ones(len(answers), dtype=bool)
-    if not data.inductive:  # else no question of test is about an entity of the fit
+    if data.valid.observed is data.test.observed:  # else no question of test is about an entity of the fit
         asked, fitted = drawn_questions(data.test, limit, seed), drawn_questions(data.valid, limit, seed)
         width = 2 * len(data.relations)
         shared = np.isin(asked @ [width, 1], fitted @ [width, 1])  # [Q]

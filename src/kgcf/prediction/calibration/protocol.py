@@ -12,11 +12,21 @@ from kgcf.prediction.proposals import BEST, OTHERS
 TOP = 10  # answers of a question that are looked at
 
 
+def describe_validation(data: Dataset) -> str:
+    """Which graph the validation triples are about."""
+    if not len(data.valid):
+        return "none: there are no validation triples"
+    if data.validated_elsewhere:
+        return "on the inference graph, with its train triples observed; the train graph has no validation triples"
+    return "on the train graph, with the train triples observed"
+
+
 def describe(data: Dataset, limit: int | None, seed: int) -> dict[str, Any]:
     """Everything that must be equal for two calibrations to be comparable, and what a probability means."""
     return {
         "dataset": data.name,
         "setting": "inductive" if data.inductive else "transductive",
+        "validation": describe_validation(data),
         "fitted": "on validation, which also selects the model; labels, candidates and draws know nothing of test",
         "reported": "on test, with the test split's own observed graph; unshared: the questions of test that share no "
         "(head, relation) with a question of the fit",

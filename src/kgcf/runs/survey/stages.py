@@ -1,0 +1,102 @@
+"""What the stages beside training will take: entity space, matching; and how many questions are ranked after it."""
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from kgcf.causal.cached_stages import CausalStages
+from kgcf.causal.counterfactual.matching import Pool, match_pairs
+from kgcf.causal.embedding import EntitySpace, SpaceSettings
+from kgcf.causal.embedding.entity_space import embed_relation
+from kgcf.causal.relation_graphs import RelationGraph, relation_graphs
+from kgcf.causal.treatment import Treatment
+from kgcf.config import Settings
+from kgcf.data.dataset import Dataset, Split
+from kgcf.data.graph import KnowledgeGraph
+from kgcf.prediction.calibration.calibrate import LIMIT
+from kgcf.prediction.calibration.sampling import questions_of
+from kgcf.runs.survey.ground import STREAM, Ground
+from kgcf.training.batches import stream
+from kgcf.training.survey import Questions
+
+FITTING = 3.0  # seconds of the two fits of a calibration, its report and its plot, where there is much to fit
+SAMPLED_STEPS = 20_000  # steps of walks that are trained on to see how long one takes
+LARGER = 1.15  # what a step of a walk takes in a large relation, whose vectors no cache holds, and to add up
+SAMPLED_TRIPLES = 256  # that are matched for the same reason
+
+
+@dataclass(frozen=True)
+class StageTimes:
+    """Measures stages on samples."""
+
+    ground: Ground
+    stages: CausalStages  # knows what is kept from earlier
+
+    def seconds(self) -> dict[str, float]:
+        """Seconds by stage; a stage that is not needed, or kept from earlier, is not there."""
+        settings, treatment = self.ground.settings, self.ground.treatment
+        found: dict[str, float] = {}
+        if treatment is not None and settings.needs_matching:
+            graph = self.ground.data.graph
+            if not self.stages.has_space(graph, settings.space):
+                found["entity space"] = self._space(graph, settings.space)
+            found["matching"] = self._matching(graph, settings, treatment)
+        if len(self.ground.data.valid):
+            found["fitting probabilities"] = FITTING * min(1.0, len(self.ground.data.valid) / LIMIT)
+        return found
+
+    def _space(self, graph: KnowledgeGraph, settings: SpaceSettings) -> float:
+        """Relations are embedded side by side: as long as the largest takes, or all together by the cores."""
+        parts = [part for part in relation_graphs(graph) if len(part)]
+        if not parts:
+            return 0.0
+        rate = self._seconds_per_step(parts, settings)
+        steps = np.array([len(part) for part in parts]) * settings.walks * settings.length * settings.epochs
+        return float(max(steps.max(), steps.sum() / (os.cpu_count() or 1))) * rate * LARGER
+
+    def _seconds_per_step(self, parts: list[RelationGraph], settings: SpaceSettings) -> float:
+        """The time of one round of walks through a relation of ordinary size."""
+        small = [part for part in parts if len(part) * settings.length <= SAMPLED_STEPS]
+        part = max(small, key=len) if small else min(parts, key=len)
+        length = min(settings.length, max(2 * settings.window, SAMPLED_STEPS // len(part)))
+        sample = settings.model_copy(update={"walks": 1, "epochs": 1, "length": length})
+        embed_relation(min(parts, key=len), sample.model_copy(update={"length": 4}))  # compiles
+        began = self.ground.clock()
+        embed_relation(part, sample)
+        return (self.ground.clock() - began) / (len(part) * length)
+
+    def _matching(self, graph: KnowledgeGraph, settings: Settings, treatment: Treatment) -> float:
+        """Of samples of triples, in a space of random vectors: what comes once, and what comes with every triple."""
+        generator = stream(settings.training.seed, STREAM)
+        vectors = generator.normal(size=(graph.entity_count, settings.space.dimension)).astype(np.float32)
+        space = EntitySpace(vectors, settings.space, graph.fingerprint)
+        own, remove = settings.treatment.leave_one_out, settings.training.remove
+        assert remove != "auto"
+        clock, candidates = self.ground.clock, settings.matching.candidates
+        times = [clock()]
+        pool = Pool.of(graph, treatment, candidates, own, remove)
+        times.append(clock())
+        order = generator.permutation(len(graph))
+        counts = (1, SAMPLED_TRIPLES // 8, SAMPLED_TRIPLES)  # the first one compiles
+        for count in counts:
+            rows = graph.triples[order[:count]]
+            match_pairs(rows, graph, space, treatment, candidates, own, pool=pool, remove=remove)
+            times.append(clock())
+        once, _, few, many = np.diff(times).tolist()
+        each = max(0.0, many - few) / (counts[2] - counts[1])
+        return float(once + few + each * len(graph))
+
+
+def count_questions(data: Dataset) -> Questions:
+    """How many questions validation, calibration and test ask; those of a larger test graph count for more."""
+    valid, test = _distinct(data.valid), _distinct(data.test)
+    larger = max(1.0, len(data.test.observed) / max(len(data.valid.observed), 1))
+    proposed = len(np.unique(data.valid.observed.triples[:, :2], axis=0))  # what completing the graph asks
+    calibration = min(valid, 2 * LIMIT) + min(proposed, LIMIT) + min(test, 2 * LIMIT) * larger
+    return Questions(valid, len(data.valid), round(calibration if valid else 0), round(test * larger))
+
+
+def _distinct(task: Split) -> int:
+    """(head, relation) of both sides; a question that several triples ask is ranked once."""
+    return len(questions_of(task.queries, task.observed.relation_count))

@@ -1,0 +1,156 @@
+"""Settings for a given time: survey the graph, let the rule choose what nobody has fixed, say why."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from kgcf.causal.cache import Cache
+from kgcf.causal.cached_stages import CausalStages, Say, quiet
+from kgcf.causal.treatment import Treatment
+from kgcf.config import Settings, benchmark_values
+from kgcf.data.dataset import Dataset
+from kgcf.durations import AUTO, read_duration, spoken
+from kgcf.runs.settling import check_data, reach_of, settle_depth, settle_removal
+from kgcf.runs.survey.graph import options_for, survey_graph
+from kgcf.runs.survey.ground import Clock, Ground, MakeContext
+from kgcf.training.choice import Choice, Fixed, choose
+from kgcf.training.survey import Survey, survey_table
+
+USUAL = 30 * 60.0  # seconds for data that we have no file of settings for
+CHOSEN = ("encoder.layers", "objective.negatives")  # what the rule chooses, besides the number of passes
+LONG = ("training.epochs", "training.budget")  # what else says how long training takes
+
+
+@dataclass(frozen=True)
+class InTime:
+    """Settings that end in time, and what they rest on."""
+
+    settings: Settings
+    treatment: Treatment | None = None  # made for the survey; the run need not make it again
+    record: dict[str, Any] | None = None  # for survey.json; None: nobody asked for a time
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Where a training takes place, as far as its time depends on it."""
+
+    context: MakeContext
+    device: torch.device
+    processes: int = 1
+    clock: Clock = time.monotonic
+    started: float = field(default_factory=time.monotonic)  # when the command began
+
+
+def time_limit(wanted: str | float | None, data: Dataset, given: Settings, settings: Settings) -> float | None:
+    """Seconds, or None for no limit; `settings` are those `given` on top of a preset.
+
+    `auto` is 30 minutes, except for benchmarks with a file of settings, for a preset with a budget of its own, and
+    where somebody has said everything that the rule would choose: depth, negatives and how long to train.
+    """
+    if not (isinstance(wanted, str) and wanted.strip().lower() == AUTO):
+        return read_duration(wanted)
+    if data.benchmark is not None and benchmark_values(data.benchmark):
+        return None
+    if settings.training.budget is not None and not is_given(given, "training.budget"):
+        return None
+    said = all(is_given(given, name) for name in CHOSEN) and any(is_given(given, name) for name in LONG)
+    return None if said else USUAL
+
+
+def is_given(given: Settings, name: str) -> bool:
+    """Whether somebody, other than a preset, has said this setting: `given` is made without one."""
+    section, _, key = name.partition(".")
+    return key in getattr(given, section).model_fields_set
+
+
+def settle_in_time(
+    settings: Settings,
+    given: Settings,
+    data: Dataset,
+    seconds: float,
+    situation: Situation,
+    *,
+    say: Say = quiet,
+    warn: Say = quiet,
+) -> InTime:
+    """Survey the graph and choose; refuses before anything is written if the time does not suffice."""
+    check_data(settings, data)
+    settled = settle_removal(settings, data)
+    reach = reach_of(settled, data)
+    treatment = _treatment(settled, data, say)
+    own = data.valid.observed is data.graph
+    elsewhere = treatment if own else _treatment_elsewhere(settled, data)
+    ground = Ground(
+        data, settled, treatment, elsewhere, situation.device, situation.context, situation.processes, situation.clock
+    )
+    layers = settled.encoder.layers if is_given(given, CHOSEN[0]) else None
+    negatives = settled.objective.negatives if is_given(given, CHOSEN[1]) else None
+    survey = survey_graph(ground, options_for(layers, negatives, data.graph.entity_count), reach, seconds)
+    spent = situation.clock() - situation.started
+    choice = choose(survey, seconds, fixed_by(settled, given, data), spent)
+    chosen = with_choice(settled, choice)
+    _report(survey, choice, seconds, say)
+    settle_depth(chosen, reach, keep=layers is not None, say=quiet, warn=warn)
+    return InTime(
+        chosen, treatment, {"seconds": seconds, "spent": spent, "choice": vars(choice), "survey": survey.to_json()}
+    )
+
+
+def fixed_by(settings: Settings, given: Settings, data: Dataset) -> Fixed:
+    """What the rule has to keep to; a preset's budget is the most, the user's is kept exactly."""
+    training = settings.training
+    validated = training.validate_triples
+    if validated is None and is_given(given, "training.validate_triples"):
+        validated = len(data.valid)
+    exact = is_given(given, "training.budget")
+    return Fixed(training.epochs, training.budget, exact, validated)
+
+
+def with_choice(settings: Settings, choice: Choice) -> Settings:
+    """The choice as ordinary settings."""
+    encoder = settings.encoder.model_copy(update={"layers": choice.layers})
+    objective = settings.objective.model_copy(update={"negatives": choice.negatives})
+    passes = {"budget": choice.budget, "validate_triples": choice.validate_triples, "threads": choice.threads}
+    training = settings.training.model_copy(update=passes)
+    return settings.model_copy(update={"encoder": encoder, "objective": objective, "training": training})
+
+
+def chosen_changes(settings: Settings) -> list[str]:
+    """What the rule has chosen, as `--set` takes it."""
+    encoder, objective, training = settings.encoder, settings.objective, settings.training
+    chosen = {
+        "encoder.layers": encoder.layers,
+        "objective.negatives": objective.negatives,
+        "training.budget": training.budget,
+        "training.validate_triples": training.validate_triples,
+        "training.threads": training.threads,
+    }
+    return [f"{name}={'none' if value is None else value}" for name, value in chosen.items()]
+
+
+def _treatment(settings: Settings, data: Dataset, say: Say) -> Treatment | None:
+    if not settings.decoder.treatment:
+        return None
+    stages = CausalStages(Cache(None), say=say)
+    return stages.treatment(data.graph, settings.treatment, data.entities, data.relations)
+
+
+def _treatment_elsewhere(settings: Settings, data: Dataset) -> Treatment | None:
+    """That of the graph which validation observes, where it is another one."""
+    if not settings.decoder.treatment:
+        return None
+    task, stages = data.valid, CausalStages(Cache(None))
+    return stages.treatment(task.observed, settings.treatment, task.entities, data.relations, store_changes=False)
+
+
+def _report(survey: Survey, choice: Choice, seconds: float, say: Callable[[str], None]) -> None:
+    say(f"survey of the graph for {spoken(seconds)} (took {spoken(survey.seconds)}; ~: by the cost model)")
+    for line in survey_table(survey, (choice.layers, choice.negatives)).splitlines():
+        say(f"  {line}")
+    stages = ", ".join(f"{name} {spoken(value)}" for name, value in survey.stages.items() if value >= 0.05)
+    if stages:
+        say(f"  besides: {stages}")
+    say(f"  → {choice.reason}")

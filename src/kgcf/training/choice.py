@@ -1,0 +1,199 @@
+"""The rule: which layers, negatives and passes promise most in the time there is. A pure function of the survey.
+
+The worth of a choice is a product of four shares, each 1 if nothing is missing:
+
+    reach(L)^REACH_POWER · (1 − SHALLOW / 2^(L − 1)) · P / (P + HALF_LEARNED) · K / (K + HALF_NEGATIVES)
+
+for L layers, P passes and K negatives. The constants were fitted to published and own results on WN18RR and FB15k-237
+(docs/training.md); they are here and nowhere else.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kgcf.durations import spoken
+from kgcf.errors import SettingsError
+from kgcf.training.survey import PassCost, Survey
+
+DEPTHS = tuple(range(2, 9))  # layers that are looked at
+NEGATIVES = (32, 64, 128, 256)
+REACH_POWER = 0.2  # answers out of reach are the hard ones: half of the reach is 87 % of the worth
+SHALLOW = 0.25  # what one layer misses though the answers are within reach; every further layer halves it
+HALF_LEARNED = 3600  # passes after which a model has learned half of what it will
+HALF_NEGATIVES = 1  # likewise for negatives
+INDIFFERENT = 0.01  # of the worth: the cheapest choice that is not worse by more is taken,
+SAVING = 0.1  # of the time of the best: if it saves so much
+RESERVE = 0.05  # of the time: kept back for what the survey cannot know
+VALIDATION_SHARE = 0.15  # of the time that training and validation have: more only to validate LEAST_VALIDATED triples
+LEAST_VALIDATED = 1000  # triples; fewer do not tell models apart
+LEAST_STEPS = 50  # fewer are no training
+
+
+class TimeError(SettingsError):
+    """The time does not suffice."""
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What others than the rule have said; None: the rule may choose. Depth and negatives are fixed by the survey."""
+
+    epochs: int  # never more
+    budget: int | None = None  # passes: never more where the preset says so, exactly so many where the user does
+    exact: bool = False  # whether the budget is the user's
+    validate_triples: int | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the rule chose, and what it expects."""
+
+    layers: int
+    negatives: int
+    threads: int
+    passes: int
+    budget: int | None  # None: the epochs end before the time does
+    validate_triples: int | None
+    worth: float
+    seconds: float  # of the whole command from here on
+    reason: str = ""
+
+
+def worth(reach: float, layers: int, negatives: int, passes: float) -> float:
+    """What share of the best imaginable accuracy a choice promises."""
+    deep = 1 - SHALLOW / 2 ** (layers - 1)
+    return float(
+        reach**REACH_POWER * deep * passes / (passes + HALF_LEARNED) * negatives / (negatives + HALF_NEGATIVES)
+    )
+
+
+def choose(survey: Survey, seconds: float, fixed: Fixed, spent: float = 0.0) -> Choice:
+    """The choice of most worth that ends in time, or a cheaper one that is as good; some seconds may be spent."""
+    options = list_options(survey, seconds, fixed, spent)
+    if not options:
+        raise TimeError(_too_little(survey, seconds, fixed, spent))
+    best = max(options, key=lambda option: option.worth)
+    good = [option for option in options if option.worth >= best.worth * (1 - INDIFFERENT)]
+    cheap = [option for option in good if option.seconds <= best.seconds * (1 - SAVING)]
+    chosen = min(cheap, key=lambda option: option.seconds, default=best)
+    return Choice(**{**vars(chosen), "reason": _reason(survey, chosen, best, options)})
+
+
+def list_options(survey: Survey, seconds: float, fixed: Fixed, spent: float = 0.0) -> list[Choice]:
+    """Every depth and number of negatives that was surveyed and ends in time, with as many passes as fit."""
+    usable = (seconds - spent) * (1 - RESERVE)
+    return [option for cost in survey.passes if (option := _filled(survey, cost, usable, fixed)) is not None]
+
+
+def least_seconds(survey: Survey, fixed: Fixed) -> float:
+    """The least time in which anything can be trained."""
+    return min(_expected(survey, cost, _least_passes(survey, fixed), fixed)[0] for cost in survey.passes) / (
+        1 - RESERVE
+    )
+
+
+def _filled(survey: Survey, cost: PassCost, usable: float, fixed: Fixed) -> Choice | None:
+    """A depth and number of negatives with as many passes as fit; None if too few do."""
+    passes = _most_passes(survey, cost, usable, fixed)
+    if passes is None:
+        return None
+    expected, triples = _expected(survey, cost, passes, fixed)
+    value = worth(survey.reached(cost.layers), cost.layers, cost.negatives, passes)
+    budget = passes if passes < fixed.epochs * survey.sweep else None
+    return Choice(cost.layers, cost.negatives, cost.threads, passes, budget, triples, value, expected)
+
+
+def _least_passes(survey: Survey, fixed: Fixed) -> int:
+    most = _bound(survey, fixed)
+    return most if fixed.exact else min(most, LEAST_STEPS * survey.batch)
+
+
+def _bound(survey: Survey, fixed: Fixed) -> int:
+    """The most passes that epochs and budget allow."""
+    most = fixed.epochs * survey.sweep
+    return most if fixed.budget is None else min(most, fixed.budget)
+
+
+def _most_passes(survey: Survey, cost: PassCost, usable: float, fixed: Fixed) -> int | None:
+    """The most whole steps between the least and the most passes that end in time, by bisection."""
+    least, most = _least_passes(survey, fixed), _bound(survey, fixed)
+    if _expected(survey, cost, least, fixed)[0] > usable:
+        return None
+    if _expected(survey, cost, most, fixed)[0] <= usable:
+        return most
+    low, high = least // survey.batch, most // survey.batch + 1  # in steps; low fits, high does not
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = _expected(survey, cost, middle * survey.batch, fixed)[0] <= usable
+        low, high = (middle, high) if fits else (low, middle)
+    return max(low * survey.batch, least)
+
+
+def _expected(survey: Survey, cost: PassCost, passes: int, fixed: Fixed) -> tuple[float, int | None]:
+    """Seconds of the whole command with so many passes, and how many triples a validation then asks about."""
+    ranking, asked = survey.ranking(cost.layers), survey.questions
+    after = sum(survey.stages.values()) + ranking * (asked.calibration + asked.test)
+    training = passes * cost.milliseconds / 1e3
+    if not asked.valid_triples:
+        return after + training, fixed.validate_triples
+    validations = max(1, math.ceil(passes / survey.sweep))
+    per_triple = ranking * asked.valid / asked.valid_triples * validations
+    triples = fixed.validate_triples
+    if triples is None:
+        affordable = int(VALIDATION_SHARE / (1 - VALIDATION_SHARE) * training / max(per_triple, 1e-12))
+        triples = max(affordable, LEAST_VALIDATED)
+    limit = triples if triples < asked.valid_triples else None
+    validated = per_triple * min(triples, asked.valid_triples)
+    return after + training + validated, limit if fixed.validate_triples is None else fixed.validate_triples
+
+
+def _too_little(survey: Survey, seconds: float, fixed: Fixed, spent: float) -> str:
+    least = spent + least_seconds(survey, fixed)
+    cheapest = min(survey.passes, key=lambda cost: _expected(survey, cost, _least_passes(survey, fixed), fixed)[0])
+    parts = (("reading and survey", spent), *_parts(survey, cheapest, fixed))
+    listed = ", ".join(f"{name} {spoken(value)}" for name, value in parts if value >= 0.05)
+    return (
+        f"A time of {spoken(seconds)} is too little for this graph on this machine: the least is about "
+        f"{spoken(least)} ({listed}; with {cheapest.layers} layers and {cheapest.negatives} negatives). Nothing was "
+        f"written. Give more, for example --time {math.ceil(least * 1.2)}s, or --time none for no limit."
+    )
+
+
+def _parts(survey: Survey, cost: PassCost, fixed: Fixed) -> Iterator[tuple[str, float]]:
+    """What the least consists of."""
+    passes = _least_passes(survey, fixed)
+    ranking = survey.ranking(cost.layers)
+    yield from survey.stages.items()
+    yield f"{passes:,} passes", passes * cost.milliseconds / 1e3
+    rest = _expected(survey, cost, passes, fixed)[0] - sum(survey.stages.values()) - passes * cost.milliseconds / 1e3
+    yield "validation", rest - ranking * (survey.questions.calibration + survey.questions.test)
+    yield "calibration", ranking * survey.questions.calibration
+    yield "test", ranking * survey.questions.test
+
+
+def _reason(survey: Survey, chosen: Choice, best: Choice, options: list[Choice]) -> str:
+    """Why this one, against the nearest alternatives."""
+    sweeps = chosen.passes / survey.sweep
+    what = (
+        f"{chosen.layers} layers, {chosen.negatives} negatives, {chosen.passes:,} passes ({sweeps:.2g} of an epoch)"
+        if sweeps < 1
+        else f"{chosen.layers} layers, {chosen.negatives} negatives, {chosen.passes:,} passes ({sweeps:.2g} epochs)"
+    )
+    ends = f"about {spoken(chosen.seconds)} in all"
+    if chosen.budget is None:
+        ends += ", after which the epochs are over"
+    others = [option for option in options if option.layers != chosen.layers]
+    if (chosen.layers, chosen.negatives) != (best.layers, best.negatives):
+        why = (
+            f"{best.layers} layers with {best.negatives} negatives promise less than {INDIFFERENT:.0%} more and take "
+            f"{spoken(best.seconds)}"
+        )
+    elif others:
+        second = max(others, key=lambda option: option.worth)
+        why = (
+            f"it promises {chosen.worth:.0%} of the best imaginable accuracy; {second.layers} layers with "
+            f"{second.negatives} negatives and {second.passes:,} passes promise {second.worth:.0%}"
+        )
+    else:
+        why = "no other depth was left to choose, or fits"
+    return f"{what}; {ends}: {why}."
