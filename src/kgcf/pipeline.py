@@ -69,9 +69,9 @@ def fit(
     """Train a model on a benchmark, file, folder, frame or dataset; the run folder `output` must be new.
 
     `changes` are settings, `{"training.batch_size": 64}` or `["training.batch_size=64"]`; `seed` sets every seed that
-    they leave; `config` is a TOML file; `model` is a name that `kgcf models` lists. `time` is what training, calibration
-    and an evaluation on test may take together: "30m", seconds, or "none"; if not given, half an hour for data that we
-    have no file of settings for. Progress is shown on a terminal and in a notebook, or as `progress` says.
+    they leave; `config` is a TOML file; `model` is a name that `kgcf models` lists. `time` is what training,
+    calibration and an evaluation on test may take together: "30m", seconds, or "none"; if not given, half an hour for
+    data that we have no file of settings for. Progress is shown on a terminal and in a notebook, or as `progress` says.
     """
     if time != AUTO:
         read_duration(time)  # a mistake in it is said before anything is read

@@ -29,6 +29,7 @@ HELP = [
         "counterfactuals",
         "tune",
         "demo",
+        "reproduce",
     )
 ]
 
@@ -41,6 +42,7 @@ HELP = [
         ["datasets", "ls"],
         ["datasets", "ls", "--json"],
         ["datasets", "info", "--help"],
+        ["models"],
         *HELP,
     ],
     ids=" ".join,

@@ -20,8 +20,8 @@ from kgcf.storage import make_folder, write_text
 _TITLE = (
     "# Results",
     "",
-    "The paper's tables and figures, computed by this project. Written by `kgcf reproduce report` from the result files "
-    "alone; do not edit. Every number has such a file, with its configuration, seed, commit, protocol and machine. "
+    "The paper's tables and figures, computed by this project. Written by `kgcf reproduce report` from the result "
+    "files alone; do not edit. Every number has such a file, with its configuration, seed, commit, protocol and machine. "
     "All MRR, MR and H@k: filtered, both sides, realistic ties, test triples with unseen entities kept.",
     "",
 )
