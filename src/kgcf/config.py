@@ -16,7 +16,7 @@ from pydantic import (
     model_serializer,
 )
 
-from kgcf.baselines.catalogue import find_baseline, settings_class
+from kgcf.baselines.catalogue import find_baseline, read_section
 from kgcf.baselines.settings import TRAINING_KEYS, BaselineSettings
 from kgcf.causal.embedding import SpaceSettings
 from kgcf.causal.treatment import TreatmentSettings
@@ -170,28 +170,11 @@ def settings_from(values: Values) -> Settings:
     """Check all values; an unknown key or impossible value is a sentence that names the choices."""
     checked: dict[str, Any] = dict(values)
     if "baseline" in values:
-        checked["baseline"] = _baseline_from(values["baseline"])
+        checked["baseline"] = read_section(values["baseline"])
     try:
         return Settings.model_validate(checked)
     except ValidationError as error:
         raise SettingsError(_explain(error)) from error
-
-
-def _baseline_from(values: object) -> BaselineSettings:
-    """The section `baseline`, checked by the class of the model that it names."""
-    kind = settings_class(values)
-    try:
-        return kind.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(map(str, first["loc"]))
-        if first["type"] == "extra_forbidden":
-            listed = ", ".join(kind.model_fields)
-            raise SettingsError(f"There is no setting 'baseline.{key}'. Choices: {listed}.") from error
-        message = first["msg"].removeprefix("Value error, ")
-        raise SettingsError(
-            f"The setting baseline.{key} cannot be {first['input']!r}: {message}." if key else message
-        ) from error
 
 
 def benchmark_note(name: str | None) -> str | None:

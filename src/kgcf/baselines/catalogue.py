@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pydantic import ValidationError
+
 from kgcf.baselines import settings as kinds
 from kgcf.baselines.settings import BaselineSettings
-from kgcf.errors import unknown_name
+from kgcf.errors import SettingsError, unknown_name
 
 Family = Literal["floor", "paths", "embeddings", "gnn"]
 Values = Mapping[str, Mapping[str, Any]]
@@ -88,7 +90,18 @@ def find_baseline(name: str) -> Entry:
     return BASELINES[name]
 
 
-def settings_class(values: object) -> type[BaselineSettings]:
-    """The class that checks a section `baseline`, by the model that it names."""
+def read_section(values: object) -> BaselineSettings:
+    """The section `baseline` of a configuration, checked by the class of the model that it names."""
     name = values.get("model") if isinstance(values, Mapping) else None
-    return find_baseline(str(name)).settings
+    kind = find_baseline(str(name)).settings
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key, message = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+        if first["type"] == "extra_forbidden":
+            listed = ", ".join(kind.model_fields)
+            raise SettingsError(f"There is no setting 'baseline.{key}'. Choices: {listed}.") from error
+        if not key:
+            raise SettingsError(message) from error
+        raise SettingsError(f"The setting baseline.{key} cannot be {first['input']!r}: {message}.") from error

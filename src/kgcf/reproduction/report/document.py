@@ -21,8 +21,8 @@ _TITLE = (
     "# Results",
     "",
     "The paper's tables and figures, computed by this project. Written by `kgcf reproduce report` from the result "
-    "files alone; do not edit. Every number has such a file, with its configuration, seed, commit, protocol and machine. "
-    "All MRR, MR and H@k: filtered, both sides, realistic ties, test triples with unseen entities kept.",
+    "files alone; do not edit. Every number has such a file, with its configuration, seed, commit, protocol and "
+    "machine. All MRR, MR and H@k: filtered, both sides, realistic ties, test triples with unseen entities kept.",
     "",
 )
 _WIDTH = 118
