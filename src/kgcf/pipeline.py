@@ -168,7 +168,7 @@ def _settled(
     """The configuration with all that was left to the data and the time; what others than the preset say stays."""
     settings, world = configured(preset), execution.world
     if settings.baseline is not None:
-        check_baseline(settings.baseline, data, world)
+        check_baseline(settings.baseline, data, world, device)
         return InTime(within(settings, None if time == AUTO else read_duration(time)))
     if not world.leads:
         return InTime(settings)  # what the leader settles is read from its folder

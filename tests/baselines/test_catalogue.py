@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from kgcf.baselines.building import check_pykeen
@@ -95,6 +96,9 @@ def test_what_cannot_work_is_refused_before_there_is_a_folder() -> None:
     assert paths is not None
     with pytest.raises(SettingsError, match="start it without torchrun"):
         check_baseline(settings, dataset(), World(0, 2))
+
+    with pytest.raises(SettingsError, match="drum multiplies sparse matrices on the CPU"):
+        check_baseline(paths, dataset(), World(), torch.device("cuda"))
 
     class Inductive:
         name, inductive, graph = "new people", True, dataset().graph

@@ -12,7 +12,7 @@ LARGE = ("wn18rr", "fb15k-237")
 COMPARED = ("umls", "kinships", "family", "world", "drugmechdb", "wn18rr:v1", "fb237:v1", "nell:v1")
 ABLATED = ("umls", "wn18rr:v1", "fb237:v1")
 TIMED = ("rgcn-distmult", "compgcn-distmult", "lte-distmult", "neurallp", "nbfnet", "kgcf")  # the paper's table 4
-WEIGHTS = ("0.001", "0.01", "0.1", "1.0")  # the paper's grid of α and β
+WEIGHTS: tuple[str, ...] = ("0.001", "0.01", "0.1", "1.0")  # the paper's grid of α and β
 _MINUTE = 60.0
 _UNTIL_SATISFIED = ("training.patience=20", "training.epochs=300")  # the best epoch by validation is kept
 _QUICK_BASELINE = ("training.epochs=10",)
@@ -92,13 +92,13 @@ def figure2(scale: Scale) -> list[Cell]:
 def figure4(scale: Scale) -> list[Cell]:
     """H@10 for every α and β of the paper's grid."""
     plans: dict[str, tuple[str, ...]] = {"wn18rr:v1": (), "wn18rr": ("training.epochs=1",)}
-    grid = list(product(WEIGHTS, WEIGHTS))
+    values = WEIGHTS
     if scale == "quick":
-        plans, grid = {"umls": _QUICK_KGCF}, list(product(("0.01", "1.0"), repeat=2))
+        plans, values = {"umls": _QUICK_KGCF}, ("0.01", "1.0")
     return [
         own_cell(dataset, DEFAULT, 0, (*changes, f"objective.alpha={alpha}", f"objective.beta={beta}"))
         for dataset, changes in plans.items()
-        for alpha, beta in grid
+        for alpha, beta in product(values, values)
     ]
 
 
@@ -127,8 +127,11 @@ CONTROL = "treatment shuffled (control)"
 
 def ablations(scale: Scale) -> list[Cell]:
     """One part changed at a time; random labels are the control that a counterfactual loss has to beat."""
-    datasets, seeds, seconds = (ABLATED, 3, 3 * _MINUTE) if scale == "default" else (ABLATED, 5, 10 * _MINUTE)
-    chosen, extra = ABLATIONS, ()
+    datasets: tuple[str, ...] = ABLATED
+    seconds: float | None
+    seeds, seconds = (3, 3 * _MINUTE) if scale == "default" else (5, 10 * _MINUTE)
+    extra: tuple[str, ...] = ()
+    chosen = ABLATIONS
     if scale == "quick":
         datasets, seeds, seconds, extra = ("umls",), 1, None, _QUICK_KGCF
         chosen = {name: ABLATIONS[name] for name in (*list(ABLATIONS)[:2], CONTROL)}

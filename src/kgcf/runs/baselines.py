@@ -7,6 +7,7 @@ import torch
 from kgcf.baselines.building import check_pykeen
 from kgcf.baselines.catalogue import BASELINES, find_baseline
 from kgcf.baselines.settings import BaselineSettings
+from kgcf.choices import CPU
 from kgcf.config import PRESETS, Settings, read_values
 from kgcf.data.dataset import Dataset
 from kgcf.errors import DataError, SettingsError, unknown_name
@@ -45,7 +46,9 @@ def model_names() -> list[str]:
     return [KGCF_NAME, "nbfnet", *BASELINES]
 
 
-def check_baseline(settings: BaselineSettings, data: Dataset, world: World) -> None:
+def check_baseline(
+    settings: BaselineSettings, data: Dataset, world: World, device: torch.device | None = None
+) -> None:
     """Refuse what cannot work, before there is a folder."""
     name = settings.model
     entry = find_baseline(name)
@@ -53,6 +56,8 @@ def check_baseline(settings: BaselineSettings, data: Dataset, world: World) -> N
         raise DataError(f"{data.name} has no train triples, so there is nothing to learn from.")
     if world.size > 1:
         raise SettingsError(f"{name} is trained by one process: start it without torchrun.")
+    if device is not None and device.type != CPU and not entry.needs_pykeen:
+        raise SettingsError(f"{name} multiplies sparse matrices on the CPU: leave out --device {device}.")
     if data.inductive and not entry.inductive:
         able = ", ".join([KGCF_NAME, "nbfnet", *(other.name for other in BASELINES.values() if other.inductive)])
         raise DataError(

@@ -90,9 +90,9 @@ class LowferInteraction(Interaction):  # type: ignore[misc]
 
     def forward(self, h: Tensor, r: Tensor, t: Tensor) -> Tensor:
         """Scores of h [..., D], r [..., D'], t [..., D]."""
-        shape = torch.broadcast_shapes(h.shape[:-1], r.shape[:-1])
         heads = self.head_dropout(self.head_norm(h.reshape(-1, h.shape[-1]))).view(h.shape)
         product = self.product_dropout((heads @ self.head_factors) * (r @ self.relation_factors))
+        shape = product.shape[:-1]
         pooled = product.reshape(*shape, h.shape[-1], self.rank).sum(dim=-1)
         rooted = torch.sign(pooled) * torch.sqrt(pooled.abs() + 1e-12)
         joint = self.output_norm(functional.normalize(rooted, dim=-1).reshape(-1, h.shape[-1]))

@@ -72,16 +72,17 @@ class PykeenBaseline(Baseline):
             "begin": report.begin,
         }
         if scheme.negatives is None:
-            questions = TailQuestions.of(scheme.factory, scheme.batch_size)
+            questions = TailQuestions.of(scheme.factory, max(2, scheme.batch_size))  # a batch norm needs two
             loop: Any = AllTails(questions=questions, **shared)
         else:
-            loop = SampledNegatives(negative_sampler_kwargs={"num_negs_per_pos": scheme.negatives}, **shared)
+            drawn = {"num_negs_per_pos": scheme.negatives, "filtered": True}  # train triples are no negatives
+            loop = SampledNegatives(negative_sampler_kwargs=drawn, **shared)
         with tempfile.TemporaryDirectory() as unused, _without_deprecations():
             try:
                 loop.train(
                     scheme.factory,
                     num_epochs=epochs.remaining,
-                    batch_size=min(scheme.batch_size, scheme.factory.num_triples),
+                    batch_size=max(2, min(scheme.batch_size, scheme.factory.num_triples)),
                     label_smoothing=scheme.label_smoothing,
                     continue_training=True,  # weights and moments are those that we have made or read
                     use_tqdm=False,
