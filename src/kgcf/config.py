@@ -153,7 +153,7 @@ def seeds_of(settings: Settings) -> dict[str, int]:
     """Every seed that the run uses, by its name: `training.seed`, `space.seed` and, of some treatments, theirs."""
     unused = () if settings.treatment.method in SEEDED else ("treatment",)
     return {
-        f"{section}.seed": int(part.seed)
+        f"{section}.seed": int(dict(part)["seed"])
         for section, part, keys in settings.sections()
         if "seed" in keys and section not in unused
     }

@@ -35,7 +35,7 @@ def test_a_product_and_its_gradients_are_those_of_dense_matrices() -> None:
     for way in ("sparse", "dense"):
         w, s = weights.clone().requires_grad_(), state.clone().requires_grad_()
         moved = move(Operators(GRAPH), w, s) if way == "sparse" else torch.einsum("k,kth,hb->tb", w, dense(GRAPH), s)
-        moved.backward(back)
+        moved.backward(back)  # type: ignore[no-untyped-call]
         found.append((moved.detach(), w.grad, s.grad))
     for one, other in zip(*found, strict=True):
         assert one is not None
@@ -45,8 +45,8 @@ def test_a_product_and_its_gradients_are_those_of_dense_matrices() -> None:
 def rule_models() -> list[RuleModel]:
     settings = {"length": 3, "hidden": 8}
     return [
-        NeuralLP(RuleSettings(model="neurallp", **settings), GRAPH, 4, 0.01, seed=1),  # type: ignore[arg-type]
-        Drum(DrumSettings(model="drum", rank=2, **settings), GRAPH, 4, 0.01, seed=1),  # type: ignore[arg-type]
+        NeuralLP(RuleSettings(model="neurallp", **settings), GRAPH, 4, 0.01, seed=1),
+        Drum(DrumSettings(model="drum", rank=2, **settings), GRAPH, 4, 0.01, seed=1),
     ]
 
 

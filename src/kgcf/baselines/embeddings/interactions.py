@@ -57,7 +57,8 @@ class HakeInteraction(Interaction):  # type: ignore[misc]
         bias = torch.maximum(bias.clamp(max=1.0), -r_modulus)
         difference = h_modulus * (r_modulus + bias) - t_modulus * (1 - bias)
         phases = torch.sin((h_phase + r_phase - t_phase) / 2).abs().sum(dim=-1)
-        return -self.modulus_weight * torch.linalg.vector_norm(difference, dim=-1) - self.phase_weight * phases
+        moduli: Tensor = torch.linalg.vector_norm(difference, dim=-1)
+        return -self.modulus_weight * moduli - self.phase_weight * phases
 
 
 class LowferInteraction(Interaction):  # type: ignore[misc]

@@ -194,8 +194,8 @@ def _hide(graph: KnowledgeGraph, steps: Matrices, relation: int, asked: NDArray[
 def _pairs(graph: KnowledgeGraph, relation: int) -> NDArray[np.int64]:
     """[E_r, 2] head and tail of every edge of a relation, which may be an inverse one."""
     rows = graph.triples[graph.triples[:, 1] == relation % graph.relation_count]
-    ends = rows[:, [0, 2]] if relation < graph.relation_count else rows[:, [2, 0]]
-    return ends.astype(np.int64)
+    ends: NDArray[np.int64] = rows.astype(np.int64)[:, [0, 2] if relation < graph.relation_count else [2, 0]]
+    return ends
 
 
 def _best(found: dict[Path, int], count: int) -> list[Path]:

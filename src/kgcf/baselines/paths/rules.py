@@ -74,7 +74,7 @@ class RuleModel(Baseline):
         loss = -torch.log(shares[tails, torch.arange(len(tails))].clamp(min=LEAST)).mean()
         self.optimiser.zero_grad()
         if loss.requires_grad:
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_value_(self.parameters(), self.settings.gradient_limit)
             self.optimiser.step()
         return float(loss.detach())
