@@ -8,6 +8,7 @@ import pytest
 
 import kgcf
 from kgcf.data.dataset import Dataset
+from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.source import read
 from kgcf.evaluation.ranks import rank_answers
 from kgcf.pipeline import Execution
@@ -103,7 +104,12 @@ def test_what_the_data_settle_is_measured_on_the_inference_graph(
     data: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[object] = []
-    monkeypatch.setattr(settling, "choose_removal", lambda graph, _: looked.append(graph) or "triple")
+
+    def look(graph: KnowledgeGraph, _queries: object) -> str:
+        looked.append(graph)
+        return "triple"
+
+    monkeypatch.setattr(settling, "choose_removal", look)
     settled = settling.settle(kgcf.config.configure("nbfnet", changes=SMALL), data)
     assert looked == [data.test.observed]
     reach = settling.reach_of(settled, data)

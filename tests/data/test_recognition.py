@@ -27,7 +27,8 @@ def prepared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[objec
 
     def preparing(source: object) -> tuple[RunFolder, list[str]]:
         said: list[str] = []
-        fit(source, tmp_path / "run", changes=["training.threads=1"], execution=Execution(say=said.append))
+        changes, execution = ["training.threads=1"], Execution(say=said.append)
+        fit(source, tmp_path / "run", changes=changes, time="none", execution=execution)
         return RunFolder(tmp_path / "run"), said
 
     return preparing

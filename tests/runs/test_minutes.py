@@ -1,6 +1,7 @@
 """Where nobody sees a bar, a line per minute says where a run is; the clock of these tests is moved by hand."""
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -82,7 +83,8 @@ def test_the_log_of_the_run_says_it_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stage", ["entity space", "matching"])
 def test_stages_before_training_say_where_they_are(stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, said = Hand(), []
+    clock = Hand()
+    said: list[str] = []
     monkeypatch.setattr(Minutes, "__init__", lambda self, tell, _=None: _minutes(self, tell, clock))
     stages = _stages(RunFolder(tmp_path), said.append)
     with stages.showing(stage, 200) as advance:
@@ -97,11 +99,12 @@ def test_stages_before_training_say_where_they_are(stage: str, tmp_path: Path, m
 def _minutes(minutes: Minutes, tell: progress.Tell, clock: Hand) -> None:
     minutes.tell, minutes.clock = tell, clock
     minutes._began, minutes._told = None, 0.0
-    minutes._lock = progress.threading.Lock()
+    minutes._lock = threading.Lock()
 
 
 def test_a_long_ranking_says_where_it_is() -> None:
-    clock, heard = Hand(), []
+    clock = Hand()
+    heard: list[Position] = []
     with counting(10, heard.append, clock) as advance:
         advance(1)
         clock.now += MINUTE

@@ -1,13 +1,15 @@
 """The rule that chooses depth, negatives and passes for a time: a pure function of a survey."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from kgcf.training import choice as rule
-from kgcf.training.choice import Choice, Fixed, TimeError, choose, least_seconds, worth
+from kgcf.training.choice import Choice, Fixed, TimeError, choose, least_seconds, list_options, worth
 from kgcf.training.cost_model import Work
-from kgcf.training.survey import PassCost, Questions, RankCost, Survey, survey_table
+from kgcf.training.survey import PassCost, Questions, RankCost, Survey
+from kgcf.training.survey_table import survey_table
 
 # Of FB15k-237 and WN18RR on two cores: milliseconds of a pass with 32 negatives by layers, and of a ranking.
 DENSE = {2: (0.8, 2.0), 3: (2.2, 8.0), 4: (15.0, 20.0), 5: (50.0, 45.0), 6: (100.0, 70.0), 7: (160.0, 100.0)}
@@ -17,7 +19,7 @@ EPOCHS = Fixed(epochs=20)
 MINUTE = 60.0
 
 
-def survey(kind: str, negatives: tuple[int, ...] = (32, 128), sweep: int = 100_000, **changes: object) -> Survey:
+def survey(kind: str, negatives: tuple[int, ...] = (32, 128), sweep: int = 100_000, **changes: Any) -> Survey:
     """A survey of a graph of this kind; four times the negatives cost twice as much."""
     times = DENSE if kind == "dense" else SPARSE
     passes = tuple(
@@ -132,6 +134,17 @@ def test_every_constant_of_the_rule_decides_something(
 def test_a_survey_is_stored_and_shown() -> None:
     found = survey("sparse")
     assert Survey.from_json(found.to_json()) == found
-    lines = survey_table(found, (6, 128)).splitlines()
-    assert len(lines) == 1 + len(found.passes)
-    assert [line.split()[1:4] for line in lines if "→" in line] == [["6", "128", "84%"]]
+    chosen = choose(found, 10 * MINUTE, EPOCHS)
+    head, *lines = survey_table(found, list_options(found, 10 * MINUTE, EPOCHS), chosen).splitlines()
+    assert head.split()[:2] == ["layers", "negatives"]
+    assert [line.split()[-9] for line in lines] == [str(layers) for layers in SPARSE]
+    (marked,) = (line.split() for line in lines if "→" in line)
+    assert marked[1:4] == [str(chosen.layers), str(chosen.negatives), "84%"]
+    assert marked[-2:] == [f"{chosen.passes:,}", f"{chosen.worth:.2f}"]
+
+
+def test_a_depth_that_does_not_fit_is_shown_as_such() -> None:
+    found = survey("dense")
+    chosen = choose(found, 3 * MINUTE, EPOCHS)
+    lines = survey_table(found, list_options(found, 3 * MINUTE, EPOCHS), chosen).splitlines()
+    assert lines[-1].endswith("too few")

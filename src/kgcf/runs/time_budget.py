@@ -1,7 +1,7 @@
 """Settings for a given time: survey the graph, let the rule choose what nobody has fixed, say why."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +16,9 @@ from kgcf.durations import AUTO, read_duration, spoken
 from kgcf.runs.settling import check_data, reach_of, settle_depth, settle_removal
 from kgcf.runs.survey.graph import options_for, survey_graph
 from kgcf.runs.survey.ground import Clock, Ground, MakeContext
-from kgcf.training.choice import Choice, Fixed, choose
-from kgcf.training.survey import Survey, survey_table
+from kgcf.training.choice import Choice, Fixed, choose, list_options
+from kgcf.training.survey import Survey
+from kgcf.training.survey_table import survey_table
 
 USUAL = 30 * 60.0  # seconds for data that we have no file of settings for
 CHOSEN = ("encoder.layers", "objective.negatives")  # what the rule chooses, besides the number of passes
@@ -90,9 +91,10 @@ def settle_in_time(
     negatives = settled.objective.negatives if is_given(given, CHOSEN[1]) else None
     survey = survey_graph(ground, options_for(layers, negatives, data.graph.entity_count), reach, seconds)
     spent = situation.clock() - situation.started
-    choice = choose(survey, seconds, fixed_by(settled, given, data), spent)
+    fixed = fixed_by(settled, given, data)
+    choice = choose(survey, seconds, fixed, spent)
     chosen = with_choice(settled, choice)
-    _report(survey, choice, seconds, say)
+    _report(survey, list_options(survey, seconds, fixed, spent), choice, seconds, say)
     settle_depth(chosen, reach, keep=layers is not None, say=quiet, warn=warn)
     return InTime(
         chosen, treatment, {"seconds": seconds, "spent": spent, "choice": vars(choice), "survey": survey.to_json()}
@@ -146,9 +148,9 @@ def _treatment_elsewhere(settings: Settings, data: Dataset) -> Treatment | None:
     return stages.treatment(task.observed, settings.treatment, task.entities, data.relations, store_changes=False)
 
 
-def _report(survey: Survey, choice: Choice, seconds: float, say: Callable[[str], None]) -> None:
+def _report(survey: Survey, options: Sequence[Choice], choice: Choice, seconds: float, say: Say) -> None:
     say(f"survey of the graph for {spoken(seconds)} (took {spoken(survey.seconds)}; ~: by the cost model)")
-    for line in survey_table(survey, (choice.layers, choice.negatives)).splitlines():
+    for line in survey_table(survey, options, choice).splitlines():
         say(f"  {line}")
     stages = ", ".join(f"{name} {spoken(value)}" for name, value in survey.stages.items() if value >= 0.05)
     if stages:

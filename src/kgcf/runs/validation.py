@@ -27,11 +27,11 @@ def divided_mrr(
     seed: int,
     world: World,
     memory: float = bound.DEFAULT,
-    counted: Counted = not_counted,
+    ranked: Counted = not_counted,
 ) -> float:
     """Filtered MRR of both sides, realistic ties, on `limit` validation triples drawn with the seed, or on all.
 
-    The filter is train and valid, so that nothing which is chosen by this number has seen test. `counted` is told how
+    The filter is train and valid, so that nothing which is chosen by this number has seen test. `ranked` is told how
     many questions there are, and gives what hears how many are done.
     """
     triples = data.valid.queries
@@ -39,7 +39,7 @@ def divided_mrr(
         drawn = np.random.default_rng(seed).choice(len(triples), size=limit, replace=False)
         triples = triples[np.sort(drawn)]
     own = triples[world.rank :: world.size]
-    with counted(2 * len(own)) as advance:
+    with ranked(2 * len(own)) as advance:
         ranks = rank_answers(scorer, data.valid, own, memory, advance)
     counted = np.concatenate(world.gather(np.stack([ranks.better, ranks.equal])), axis=1)
     return float((1 / (counted[0] + counted[1] / 2 + 1)).mean())

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from kgcf.plain_tables import text_table
 from kgcf.training.cost_model import Work
 
 
@@ -72,30 +71,3 @@ class Survey:
         ranks = tuple(RankCost(**{**row, "work": Work(**row["work"])}) for row in values["ranks"])
         known = {**values, "reach": tuple(values["reach"]), "questions": Questions(**values["questions"])}
         return cls(**{**known, "passes": passes, "ranks": ranks})
-
-
-def survey_table(survey: Survey, chosen: tuple[int, int] | None = None) -> str:
-    """A row per depth and number of negatives; an arrow at the choice, ~ where the cost model speaks alone."""
-    titles = ("", "layers", "negatives", "within reach", "updates", "messages", "ms per pass", "ms per ranking")
-    rows = [
-        (
-            "→" if (row.layers, row.negatives) == chosen else "",
-            str(row.layers),
-            str(row.negatives),
-            f"{survey.reached(row.layers):.0%}",
-            f"{row.work.updates:,.0f}",
-            f"{row.work.messages:,.0f}",
-            _time(row.milliseconds, row.measured),
-            _time(survey.ranking(row.layers) * 1e3, _ranked(survey, row.layers)),
-        )
-        for row in survey.passes
-    ]
-    return text_table(titles, rows, ("<", *(">" for _ in titles[1:])))
-
-
-def _ranked(survey: Survey, layers: int) -> bool:
-    return any(rank.measured for rank in survey.ranks if rank.layers == layers)
-
-
-def _time(milliseconds: float, measured: bool) -> str:
-    return f"{'' if measured else '~'}{milliseconds:.{1 if milliseconds >= 10 else 2}f}"

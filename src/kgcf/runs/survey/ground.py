@@ -67,8 +67,8 @@ def mean_work(
     """Updates and messages per query: of a training batch, or, without one, of ranking every entity."""
     if not len(heads):
         return Work(0.0, 0.0)
-    asked = (None, None) if batch is None else (batch.candidates, batch.hidden)
+    candidates, hidden = (None, None) if batch is None else (batch.candidates, batch.hidden)
     updates = messages = 0
-    for plan in planner.parts(heads, relations, *asked, budget):
+    for plan in planner.parts(heads, relations, candidates, hidden, budget):
         updates, messages = updates + plan.slot_count, messages + plan.edge_count
     return Work(updates / len(heads), messages / len(heads))
