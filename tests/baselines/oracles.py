@@ -144,7 +144,7 @@ def rgcn(baseline: PykeenBaseline, graph: KnowledgeGraph) -> Vector:
         blocks = plain(matrices)[k]
         parts = base[source].reshape(len(blocks), -1)
         result[target] += np.concatenate([parts[i] @ blocks[i] for i in range(len(blocks))]) / alike
-    return np.tanh(result)
+    return np.asarray(np.tanh(result))
 
 
 def compgcn(baseline: PykeenBaseline, graph: KnowledgeGraph) -> tuple[Vector, Vector]:

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from kgcf.cli import app
 from kgcf.errors import KgcfError

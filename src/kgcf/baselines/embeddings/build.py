@@ -83,22 +83,23 @@ def _vectors(settings: OneToAllSettings, graph: KnowledgeGraph) -> Vectors:
     """Entity and relation vectors: plain, or made by an encoder."""
     count, relations, dimension = graph.entity_count, 2 * graph.relation_count, settings.dimension
     embedding = partial(Embedding, initializer="xavier_normal")
-    if isinstance(settings, kinds.RgcnFields):
+    if isinstance(settings, kinds.RgcnTranse | kinds.RgcnDistmult | kinds.RgcnConve):
         encoder: nn.Module = encoders.Rgcn(graph, dimension, settings)
         entities = encoders.EncodedEntities(encoder, count, dimension)
         return [entities], [embedding(max_id=relations, shape=dimension)]
-    if isinstance(settings, kinds.CompgcnFields):
+    if isinstance(settings, kinds.CompgcnTranse | kinds.CompgcnDistmult | kinds.CompgcnConve):
         factory = _factory(graph.triples, count, graph.relation_count, inverse=True)
         encoded, with_relations = encoders.compgcn_vectors(factory, dimension, settings)
         return [encoded], [with_relations]
-    if isinstance(settings, kinds.LteFields):
+    if isinstance(settings, kinds.LteTranse | kinds.LteDistmult | kinds.LteConve):
         encoder = encoders.LinearEncoder(dimension, settings)
         entities = encoders.EncodedEntities(encoder, count, dimension)
         return [entities], [embedding(max_id=relations, shape=dimension)]
     if settings.model == "complex":
         embedding = partial(Embedding, dtype=torch.cfloat, initializer="xavier_normal")
-    narrow = isinstance(settings, kinds.TuckerSettings | kinds.LowferSettings)
-    width = settings.relation_dimension if narrow else dimension
+    width = dimension
+    if isinstance(settings, kinds.TuckerSettings | kinds.LowferSettings):
+        width = settings.relation_dimension
     dropout = settings.dropout if isinstance(settings, kinds.DistmultSettings) else None
     return (
         [embedding(max_id=count, shape=dimension, dropout=dropout)],

@@ -16,8 +16,8 @@ def compared(found: Gathered, dataset: str, first: str, second: str) -> Comparis
     seeds = sorted(set(ours) & set(theirs))
     if not seeds:
         return None
-    tables = [np.array([part[seed]["ranks"] for seed in seeds], dtype=np.float64) for part in (theirs, ours)]
-    return compare_ranks(*tables)
+    before, after = (np.array([part[s]["ranks"] for s in seeds], dtype=np.float64) for part in (theirs, ours))
+    return compare_ranks(before, after)
 
 
 def differences_section(found: Gathered) -> list[str]:
