@@ -122,15 +122,41 @@ def test_the_best_epoch_is_kept_and_patience_ends_the_training() -> None:
     assert not np.array_equal(kept[1], kept[3])
 
 
+class Clock:
+    """A time that passes with every look at it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, step: float) -> None:
+        self.now, self.step = 0.0, step
+        monkeypatch.setattr("kgcf.training.baseline_loop.time.monotonic", self.look)
+
+    def look(self) -> float:
+        self.now += self.step
+        return self.now
+
+
 def test_no_epoch_begins_that_would_end_after_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = configure(baseline="frequency", changes=["training.epochs=50"])
-    clock = iter(range(1000))
-    monkeypatch.setattr("kgcf.training.baseline_loop.time.monotonic", lambda: float(next(clock)))
     model = new_baseline(settings, dataset().graph)
-    progress = BaselineTrainer(model, settings.training, None, seconds=4.5).run()
-    spent = sum(entry["seconds"] for entry in progress.history)
-    assert spent <= 4.5
-    assert spent + progress.history[-1]["seconds"] > 4.5
+    Clock(monkeypatch, 1.0)
+    trainer = BaselineTrainer(model, settings.training, lambda: 0.5, seconds=20.0, following=2.0)
+    history = trainer.run().history
+    each = history[0]["seconds"] + history[0]["validation_seconds"]
+    assert 1 < len(history) < 50
+    after = 3 * history[-1]["validation_seconds"]
+    assert len(history) * each + after <= 20.0
+    assert len(history) * each + history[-1]["seconds"] + after > 20.0
+
+
+def test_an_epoch_is_broken_off_where_it_would_last_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = configure(baseline="drum", changes=["training.epochs=9", "training.batch_size=2", "baseline.hidden=4"])
+    model = new_baseline(settings, dataset().graph)
+    before = next(iter(model.parameters())).detach().clone()
+    Clock(monkeypatch, 1.0)
+    progress = BaselineTrainer(model, settings.training, lambda: 0.5, seconds=20.0).run()
+    assert progress.finished
+    assert len(progress.history) == 1
+    assert 5 < progress.steps < 20  # of many more that an epoch has
+    assert not np.array_equal(next(iter(model.parameters())).detach().numpy(), before.numpy())
 
 
 def test_a_loss_that_is_no_number_stops_with_advice(tmp_path: Path) -> None:

@@ -46,9 +46,7 @@ def model_names() -> list[str]:
     return [KGCF_NAME, "nbfnet", *BASELINES]
 
 
-def check_baseline(
-    settings: BaselineSettings, data: Dataset, world: World, device: torch.device | None = None
-) -> None:
+def check_baseline(settings: BaselineSettings, data: Dataset, world: World, device: torch.device | None = None) -> None:
     """Refuse what cannot work, before there is a folder."""
     name = settings.model
     entry = find_baseline(name)

@@ -17,14 +17,20 @@ from kgcf.training.settings import TrainingSettings
 
 State = dict[str, Tensor]
 _ALL = 2**63 - 1  # torch's seeds are positive
+_UNKNOWN = 0.3  # share of the time that is kept for what follows while no validation has been timed
+
+
+class _TimeIsUpError(Exception):
+    """The time that was given ends within this epoch."""
 
 
 @dataclass
 class BaselineTrainer:
     """Trains one model; it is the keeper of its epochs.
 
-    No epoch begins that would, with what follows the training, end after `seconds`; what follows takes as long as
-    `following` validations: ranking the test triples, fitting a calibration.
+    No epoch begins that would, with what follows the training, end after `seconds`, and one that does is broken off
+    and counts as it is. What follows takes as long as `following` validations: ranking the test triples, fitting a
+    calibration.
     """
 
     model: Baseline
@@ -71,12 +77,19 @@ class BaselineTrainer:
         try:
             with torch.random.fork_rng(devices=[]), torch.enable_grad():
                 if not self._progress.finished:
-                    self.model.fit(self)
+                    self._fit()
         except KeyboardInterrupt:
             self._save()
             raise
         put_state(self.model, self._best)
         return self._progress
+
+    def _fit(self) -> None:
+        """Let the model train; an epoch for which there is no time left ends early, and is the last."""
+        try:
+            self.model.fit(self)
+        except _TimeIsUpError:
+            self.end()
 
     def begin(self) -> None:
         """Seed the epoch: every one has a stream of its own, so that a resumed run draws what it would have drawn."""
@@ -100,6 +113,8 @@ class BaselineTrainer:
         self.listener.step(
             progress.epoch * total + progress.step, self.settings.epochs * total, progress.epoch, self._means()
         )
+        if progress.step < total and self._out_of_time(progress.running["seconds"], 0.0):
+            raise _TimeIsUpError
 
     def end(self) -> bool:
         """Validate, keep the best weights, note the history, decide whether to go on, save now and then."""
@@ -120,20 +135,24 @@ class BaselineTrainer:
             progress.epoch, progress.step, progress.running = progress.epoch + 1, 0, {}
             patience = self.settings.patience
             out_of_patience = patience is not None and progress.waiting >= patience
-            progress.finished = progress.epoch >= self.settings.epochs or out_of_patience or self._out_of_time()
+            no_time = self._out_of_time(0.0, entry["seconds"])
+            progress.finished = progress.epoch >= self.settings.epochs or out_of_patience or no_time
             self._whole = self._snapshot()
         if progress.finished or time.monotonic() - self._saved_at >= self.settings.checkpoint_seconds:
             self._save()
         self.listener.epoch(entry)
         return not progress.finished
 
-    def _out_of_time(self) -> bool:
-        """Whether another epoch like the last one would end after the time that was given, earlier sittings counted."""
+    def _out_of_time(self, running: float, next_epoch: float) -> bool:
+        """Whether what was done, what is meant to be done and what follows take longer than was given."""
         if self.seconds is None:
             return False
-        spent = [entry["seconds"] + entry.get("validation_seconds", 0.0) for entry in self._progress.history]
-        after = self.following * self._progress.history[-1].get("validation_seconds", 0.0)
-        return sum(spent) + spent[-1] + after > self.seconds
+        history = self._progress.history
+        done = sum(entry["seconds"] + entry.get("validation_seconds", 0.0) for entry in history)
+        after = _UNKNOWN * self.seconds
+        if history:
+            after = (self.following + 1) * history[-1].get("validation_seconds", 0.0)
+        return done + running + next_epoch + after > self.seconds
 
     def _means(self) -> dict[str, float]:
         """The epoch's mean loss and questions per second so far."""

@@ -39,9 +39,7 @@ def test_an_entity_without_an_edge_left_loses_its_label_and_no_other_changes() -
     heads = np.arange(graph.entity_count)
     hidden = hide([rows.tolist()] * len(heads))
     seen = treatment.treated(heads, np.full(len(heads), relation), None, hidden)
-    np.testing.assert_array_equal(
-        assign_to_part(treatment, part).treated(heads, np.full(len(heads), relation)), seen
-    )
+    np.testing.assert_array_equal(assign_to_part(treatment, part).treated(heads, np.full(len(heads), relation)), seen)
     left = np.unique(part.triples[part.triples[:, 1] == relation][:, [0, 2]])
     labels = treatment.labels.dense(relation)
     for head in heads.tolist():
