@@ -95,7 +95,8 @@ def test_a_stopped_run_goes_on_to_the_same_weights(name: str, train: Callable[[s
     assert files[0].keys() == files[1].keys()
     for key in files[0]:
         assert np.array_equal(files[0][key], files[1][key]), key
-    log = [json.loads(line) for line in resumed.folder.file("log.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in resumed.folder.file("log.jsonl").read_text().splitlines()]
+    log = [line for line in lines if "epoch" in line]  # a slow machine also writes a line per minute
     assert [entry["epoch"] for entry in log] == list(range(1, len(log) + 1))
     assert len(log) == len(train(name).folder.history())
 
@@ -142,9 +143,9 @@ def test_no_epoch_begins_that_would_end_after_the_time(monkeypatch: pytest.Monke
     history = trainer.run().history
     each = history[0]["seconds"] + history[0]["validation_seconds"]
     assert 1 < len(history) < 50
-    after = 3 * history[-1]["validation_seconds"]
+    after = 2 * history[-1]["validation_seconds"]
     assert len(history) * each + after <= 20.0
-    assert len(history) * each + history[-1]["seconds"] + after > 20.0
+    assert (len(history) + 1) * each + after > 20.0
 
 
 def test_an_epoch_is_broken_off_where_it_would_last_too_long(monkeypatch: pytest.MonkeyPatch) -> None:

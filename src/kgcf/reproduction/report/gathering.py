@@ -49,13 +49,17 @@ class Gathered:
 
 
 def gather(store: Store, target: str) -> Gathered | None:
-    """The finished cells of the largest scale that has any; None where none has."""
+    """The finished cells of the scale that has most, the larger one of equals; None where none has any.
+
+    Scales share cells: a small graph that is trained until validation is satisfied is the same at every one.
+    """
+    best: Gathered | None = None
     for scale in SCALES:
         cells = TARGETS[target](scale)
         found = [(cell, result) for cell in cells if (result := store.read(cell)) is not None]
-        if found:
-            return Gathered(target, scale, found, len(cells))
-    return None
+        if len(found) > (len(best.found) if best is not None else 0):
+            best = Gathered(target, scale, found, len(cells))
+    return best
 
 
 def _machine(result: Result) -> str:
