@@ -26,6 +26,7 @@ _TITLE = (
     "",
 )
 _WIDTH = 118
+_NEXT = "Next: [The engine](engine.md)"
 _NOTHING = "Nothing is computed yet: `kgcf reproduce table1`, for instance, begins."
 
 
@@ -50,7 +51,7 @@ def write_document(store: Store, path: Path) -> bool:
         lines += parts_section(ablations)
     if len(lines) == len(_TITLE):
         lines.append(_NOTHING)
-    text = "\n".join(map(_wrapped, lines)).rstrip() + "\n"
+    text = "\n".join(map(_wrapped, lines)).rstrip() + f"\n\n{_NEXT}\n"
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return False
     write_text(path, text)
