@@ -51,6 +51,8 @@ TARGETS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "runs.folder": ("runs/folder.py", (FOLDER, STAGES, EVALUATION, "test_stops.py")),
     "runs.settling": ("runs/settling.py", ("training/test_depth.py", FOLDER)),
+    "runs.time_budget": ("runs/time_budget.py", ("runs/test_time_budget.py",)),
+    "training.choice": ("training/choice.py", ("training/test_choice.py",)),
     "calibration.calibrate": (
         "prediction/calibration/calibrate.py",
         ("prediction/test_probabilities.py", UNSEEN, STAGES, EVALUATION),

@@ -66,7 +66,7 @@ def test_many_more_stops(quick_folder: Path, way: str) -> None:
 def test_what_creation_writes_is_known_to_it(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     with folder.alone(new=True):
-        folder.create(dataset(), configure(changes=SMALL), "default")
+        folder.create(dataset(), configure(changes=SMALL), "default", {"seconds": 1.0})
     names = {entry.name for entry in folder.path.iterdir()}
     assert names <= {*CREATED, LOCK}  # a name that is missing there would make a stopped creation a used folder
 

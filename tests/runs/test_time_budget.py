@@ -1,6 +1,7 @@
 """A time for training: what is surveyed, what is chosen, what stays as the user said, and what is refused."""
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 from kgcf.causal.cached_stages import CausalStages
+from kgcf.cli import train as training_command
 from kgcf.cli.train import train_command
 from kgcf.config import configure
 from kgcf.data.dataset import Dataset
@@ -184,6 +186,17 @@ def test_too_little_time_is_refused_before_anything_is_written(tmp_path: Path) -
     assert "A time of 0.1 s is too little for this graph on this machine: the least is about" in str(said.exception)
     assert "Nothing was written" in str(said.exception)
     assert not (tmp_path / "run").exists()
+
+
+def test_reading_counts_as_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command began an hour ago, the clock says: nothing is left of its half hour."""
+    data = write_folder(dataset(), tmp_path / "tiny")
+    monkeypatch.setattr(training_command, "monotonic", lambda: time.monotonic() - 3600)
+    changes = [part for change in FIXED for part in ("--set", change)]
+    wanted = [str(data), "--time", "30m", "--preset", "nbfnet", "--output", str(tmp_path / "run"), *changes]
+    said = CliRunner().invoke(command(), wanted)
+    assert isinstance(said.exception, TimeError)
+    assert "reading and survey 60 min" in str(said.exception)
 
 
 def ground(data: Dataset, *changes: str) -> Ground:

@@ -111,7 +111,7 @@ def test_threads_are_left_alone_where_they_do_not_pay(town: Town, monkeypatch: p
     settings = configure("default", changes=[change for change in QUICK if "threads" not in change])
     torch.set_num_threads(2)
     assert settle(settings, town.run.data).training.threads == 1
-    monkeypatch.setattr("kgcf.runs.settling.SLOTS_WORTH_THREADS", 1)
+    monkeypatch.setattr("kgcf.runs.survey.steps.SLOTS_WORTH_THREADS", 1)
     assert settle(settings, town.run.data).training.threads == 2
 
 

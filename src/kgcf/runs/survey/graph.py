@@ -14,7 +14,7 @@ from kgcf.training.choice import DEPTHS, LEAST_STEPS, NEGATIVES
 from kgcf.training.reach import Reach
 from kgcf.training.survey import Survey
 
-SHARE = 0.04  # of the time: what a survey may take; a single step may be longer than what is left of it
+SHARE = 0.03  # of the time: what a survey may take; the last step or ranking may be longer than what is left of it
 LONGEST = 15.0  # seconds that a survey takes even where there is much time
 
 
