@@ -11,7 +11,7 @@ from kgcf.prediction.baseline_graph import BaselineGraph
 from kgcf.runs.any_model import new_baseline
 from kgcf.training.baseline_loop import BaselineTrainer
 
-EPOCHS = {"neurallp": 3, "drum": 3, "pra": 1, "complex": 6, "transe": 6, "rotate": 16}
+EPOCHS = {"neurallp": 3, "drum": 3, "pra": 1, "complex": 6, "transe": 6, "rotate": 16, "lte-conve": 24, "compgcn-conve": 24}
 OTHERS = 12
 FAST = ("training.learning_rate=0.01", "training.batch_size=64")  # so that seconds are enough
 QUICK = ("complex", "transe")  # the others are slow: seconds each, and there are many
