@@ -17,7 +17,9 @@ Attribution = Literal["removal", "gradient", "integrated"]  # paths by what happ
 CANDIDATES = 12  # paths of each kind that an explanation by removal tries
 PATHS = 3  # shown for each answer of a prediction that is explained
 
-MethodName = Literal["core_number", "core_component", "collapsed_core", "louvain", "file"]  # what a treatment compares
+MethodName = Literal[
+    "core_number", "core_component", "collapsed_core", "louvain", "shuffled_core", "file"
+]  # what a treatment compares
 Psi = Literal["frequency", "uniform", "inverse"]  # weight of a relation in the entity space
 Candidates = Literal["observed", "all"]  # pairs that may be substitutes: those that a train triple links, or all
 RemoveRule = Literal["auto", "triple", "pair"]  # what a question about a triple of the graph hides

@@ -1,13 +1,23 @@
 """The whole configuration of a run: presets, benchmark files, `--set key=value`; every ablation is a named switch."""
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
+from kgcf.baselines.catalogue import find_baseline, read_section
+from kgcf.baselines.settings import TRAINING_KEYS, BaselineSettings
 from kgcf.causal.embedding import SpaceSettings
 from kgcf.causal.treatment import TreatmentSettings
 from kgcf.causal.treatment.settings import SEEDED
@@ -17,6 +27,8 @@ from kgcf.model.kgcf import DecoderSettings
 from kgcf.propagation.layers.encoder import EncoderSettings
 from kgcf.training.objective import ObjectiveSettings
 from kgcf.training.settings import TrainingSettings
+
+BASELINE_SECTIONS = ("training", "baseline")  # what a run of another model reads
 
 
 class MatchingSettings(BaseModel):
@@ -41,6 +53,23 @@ class Settings(BaseModel):
     matching: MatchingSettings = MatchingSettings()
     objective: ObjectiveSettings = ObjectiveSettings()
     training: TrainingSettings = TrainingSettings()
+    baseline: SerializeAsAny[BaselineSettings] | None = None  # None: KGCF itself
+
+    @model_serializer(mode="wrap")
+    def _applying(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What the run reads: a baseline knows its own section and a part of `training`."""
+        everything: dict[str, Any] = dump(self)
+        return {section: {key: everything[section][key] for key in keys} for section, _, keys in self.sections()}
+
+    def sections(self) -> Iterator[tuple[str, BaseModel, list[str]]]:
+        """The sections that the run reads, with the keys in them that it reads."""
+        for section, part in self:
+            if part is None or (self.baseline is not None and section not in BASELINE_SECTIONS):
+                continue
+            keys = list(type(part).model_fields)
+            if self.baseline is not None and section == "training":
+                keys = [key for key in keys if key in TRAINING_KEYS]
+            yield section, part, keys
 
     @property
     def needs_matching(self) -> bool:
@@ -74,11 +103,15 @@ def configure(
     file: Path | None = None,
     changes: Changes = (),
     seed: int | None = None,
+    baseline: str | None = None,
 ) -> Settings:
     """Preset, then what the benchmark's data ask for, the user's file, the seed of everything, single changes.
 
-    `benchmark` is `Dataset.benchmark`: a name that was found by checksums, never that of a user's file.
+    `benchmark` is `Dataset.benchmark`: a name that was found by checksums, never that of a user's file. A `baseline`
+    is another model, with defaults of its own and nothing of KGCF's presets and benchmarks.
     """
+    if baseline is not None:
+        return _configure_baseline(baseline, file, changes, seed)
     if preset not in PRESETS:
         raise unknown_name("preset", preset, PRESETS)
     values: dict[str, dict[str, Any]] = {}
@@ -96,11 +129,33 @@ def configure(
     return settings_from(values)
 
 
+def _configure_baseline(name: str, file: Path | None, changes: Changes, seed: int | None) -> Settings:
+    """The model's defaults, the user's file, the seed, single changes; what the model does not read is refused."""
+    entry = find_baseline(name)
+    values: dict[str, dict[str, Any]] = {}
+    _overlay(values, entry.values())
+    given = [] if file is None else [read_values(file)]
+    given += [] if seed is None else [{"training": {"seed": seed}}]
+    for change in [*given, *_listed(changes)]:
+        _overlay(values, change)
+    read = {"training": TRAINING_KEYS, "baseline": tuple(entry.settings.model_fields)}
+    for section, keys in values.items():
+        for key in keys:
+            if key not in read.get(section, ()):
+                listed = ", ".join(f"{part}.{known}" for part, names in read.items() for known in names)
+                raise SettingsError(f"{name} has no setting '{section}.{key}'. It has: {listed}.")
+    if values["baseline"]["model"] != name:
+        raise SettingsError(f"The settings are those of {values['baseline']['model']}, and {name} is to be trained.")
+    return settings_from(values)
+
+
 def seeds_of(settings: Settings) -> dict[str, int]:
     """Every seed that the run uses, by its name: `training.seed`, `space.seed` and, of some treatments, theirs."""
     unused = () if settings.treatment.method in SEEDED else ("treatment",)
     return {
-        f"{section}.seed": part.seed for section, part in settings if hasattr(part, "seed") and section not in unused
+        f"{section}.seed": int(dict(part)["seed"])
+        for section, part, keys in settings.sections()
+        if "seed" in keys and section not in unused
     }
 
 
@@ -113,8 +168,11 @@ def _seeded(seed: int, treatment: Mapping[str, Any]) -> Values:
 
 def settings_from(values: Values) -> Settings:
     """Check all values; an unknown key or impossible value is a sentence that names the choices."""
+    checked: dict[str, Any] = dict(values)
+    if "baseline" in values:
+        checked["baseline"] = read_section(values["baseline"])
     try:
-        return Settings.model_validate(values)
+        return Settings.model_validate(checked)
     except ValidationError as error:
         raise SettingsError(_explain(error)) from error
 
@@ -147,10 +205,10 @@ def read_values(path: Path) -> Values:
 def write_toml(settings: Settings) -> str:
     """The effective configuration as TOML, each key with its line of help."""
     lines = ["# The effective configuration of this run; `kgcf train DATA --config FILE` takes it."]
-    for section, model in settings:
+    for section, model, keys in settings.sections():
         lines += ["", f"[{section}]"]
-        for key, value in model:
-            shown = _toml(value)
+        for key in keys:
+            shown = _toml(getattr(model, key))
             help_text = type(model).model_fields[key].description
             lines.append(f"{key} = {shown}  # {help_text}" if shown is not None else f"# {key}: not set. {help_text}")
     return "\n".join(lines) + "\n"
@@ -197,6 +255,8 @@ def _parse_change(change: str) -> Values:
 
 def _may_be_unset(section: str, name: str) -> bool:
     """Whether `none` means that a setting has no value; elsewhere it is a word like others."""
+    if section == "baseline":
+        return name == "seconds"
     model = Settings.model_fields[section].annotation if section in Settings.model_fields else None
     field = model.model_fields.get(name) if isinstance(model, type) and issubclass(model, BaseModel) else None
     return field is not None and type(None) in get_args(field.annotation)

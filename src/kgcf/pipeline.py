@@ -14,7 +14,7 @@ import torch
 
 from kgcf.causal.cached_stages import Say, quiet
 from kgcf.causal.treatment import Treatment
-from kgcf.config import Changes, Settings, benchmark_note, configure
+from kgcf.config import PRESETS, Changes, Settings, benchmark_note, configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
 from kgcf.durations import AUTO, read_duration
@@ -24,6 +24,7 @@ from kgcf.machine.provenance import provenance
 from kgcf.model.kgcf import KGCF
 from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import Advance, counting, silent
+from kgcf.runs.baselines import baseline_trainer, check_baseline, choose_model, within
 from kgcf.runs.folder import HISTORY, RunFolder
 from kgcf.runs.model_file import MODEL, new_model
 from kgcf.runs.run import Run
@@ -60,6 +61,7 @@ def fit(
     changes: Changes = (),
     seed: int | None = None,
     time: str | float | None = AUTO,
+    model: str | None = None,
     progress: bool | None = None,
     execution: Execution | None = None,
     device: str = CPU,
@@ -67,9 +69,9 @@ def fit(
     """Train a model on a benchmark, file, folder, frame or dataset; the run folder `output` must be new.
 
     `changes` are settings, `{"training.batch_size": 64}` or `["training.batch_size=64"]`; `seed` sets every seed that
-    they leave; `config` is a TOML file. `time` is what training, calibration and an evaluation on test may take
-    together: "30m", seconds, or "none"; if not given, half an hour for data that we have no file of settings for.
-    Progress is shown on a terminal and in a notebook, or as `progress` says.
+    they leave; `config` is a TOML file; `model` is a name that `kgcf models` lists. `time` is what training,
+    calibration and an evaluation on test may take together: "30m", seconds, or "none"; if not given, half an hour for
+    data that we have no file of settings for. Progress is shown on a terminal and in a notebook, or as `progress` says.
     """
     if time != AUTO:
         read_duration(time)  # a mistake in it is said before anything is read
@@ -77,7 +79,8 @@ def fit(
     data = source if isinstance(source, Dataset) else read(source)
     file = None if config is None else Path(config)
     kept = changes if isinstance(changes, str | Mapping) else list(changes)  # they are read more than once
-    configured = partial(configure, benchmark=data.benchmark, file=file, changes=kept, seed=seed)
+    preset, baseline = choose_model(model, preset, file)
+    configured = partial(configure, benchmark=data.benchmark, file=file, changes=kept, seed=seed, baseline=baseline)
     configured(preset)  # a mistake in them is said before anything is made
     with _watched(execution, progress) as watched:
         return _fit(data, RunFolder(Path(output)), configured, preset, time, watched, target)
@@ -93,7 +96,8 @@ def _fit(
     target: torch.device,
 ) -> Run:
     """Settle what was left open, make the folder, train."""
-    if note := benchmark_note(data.benchmark):
+    own = preset in PRESETS  # a baseline takes nothing from a benchmark
+    if own and (note := benchmark_note(data.benchmark)):
         execution.say(note)
         data = data if note in data.notes else data.with_notes(note)
     if execution.world.leads:
@@ -163,6 +167,9 @@ def _settled(
 ) -> InTime:
     """The configuration with all that was left to the data and the time; what others than the preset say stays."""
     settings, world = configured(preset), execution.world
+    if settings.baseline is not None:
+        check_baseline(settings.baseline, data, world, device)
+        return InTime(within(settings, None if time == AUTO else read_duration(time)))
     if not world.leads:
         return InTime(settings)  # what the leader settles is read from its folder
     given = configured("default")  # the empty preset: what others than the preset say
@@ -178,6 +185,8 @@ def _settled(
 def _train(
     folder: RunFolder, data: Dataset, settings: Settings, execution: Execution, device: torch.device, resumed: bool
 ) -> Run:
+    if settings.baseline is not None:
+        return _train_baseline(folder, data, settings, execution, device, resumed)
     with execution.world.leader_first():
         treatment = treatment_stage(folder, data, settings, execution.say)
         substitutes = substitutes_stage(folder, data, settings, treatment, execution.say)
@@ -218,6 +227,23 @@ def _train(
         _record(folder, progress.history, progress.best, progress.best_epoch)
         run.save_model()
         run.calibrate(test=False)
+    return run
+
+
+def _train_baseline(
+    folder: RunFolder, data: Dataset, settings: Settings, execution: Execution, device: torch.device, resumed: bool
+) -> Run:
+    """Another model: no causal stages, its own way of training, everything else as with KGCF."""
+    trainer = baseline_trainer(folder, data, settings, execution.listener, device, _key(data, settings))
+    if resumed and trainer.checkpoint is not None and trainer.checkpoint.is_file():
+        trainer.resume()
+    if resumed:
+        folder.rewrite_log(trainer.progress.history)
+    progress = trainer.run()
+    run = Run(folder, trainer.model, data, settings)
+    _record(folder, progress.history, progress.best, progress.best_epoch)
+    run.save_model()
+    run.calibrate(test=False)
     return run
 
 

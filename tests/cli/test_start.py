@@ -32,6 +32,7 @@ HELP = [
         "tune",
         "serve",
         "demo",
+        "reproduce",
     )
 ]
 
@@ -44,6 +45,7 @@ HELP = [
         ["datasets", "ls"],
         ["datasets", "ls", "--json"],
         ["datasets", "info", "--help"],
+        ["models"],
         *HELP,
     ],
     ids=" ".join,

@@ -15,7 +15,9 @@ from kgcf.cli.datasets import datasets_app
 from kgcf.cli.demo import demo
 from kgcf.cli.evaluate import evaluate_command
 from kgcf.cli.explain import HOW_TO_READ, explain_command
+from kgcf.cli.models import models_command
 from kgcf.cli.predict import predict_command
+from kgcf.cli.reproduce import reproduce_command
 from kgcf.cli.rules import rules_command
 from kgcf.cli.serve import serve_command
 from kgcf.cli.streams import prepare_streams
@@ -53,6 +55,7 @@ app.command("train")(train_command)
 app.command("resume")(resume_command)
 app.command("evaluate")(evaluate_command)
 app.command("compare")(compare_command)
+app.command("models")(models_command)
 app.command("predict")(predict_command)
 app.command("complete")(complete_command)
 app.command("explain", epilog=HOW_TO_READ)(explain_command)
@@ -60,6 +63,7 @@ app.command("rules")(rules_command)
 app.command("counterfactuals")(counterfactuals)
 app.command("tune")(tune_command)
 app.command("serve")(serve_command)
+app.command("reproduce")(reproduce_command)
 app.command("demo")(demo)
 
 

@@ -47,13 +47,14 @@ def _table(records: "list[RunRecord]") -> DataTable:
 
 def _column(record: "RunRecord") -> dict[str, str]:
     settings, best, test = record.settings, record.best, record.test
+    ours = settings.baseline is None  # other models have neither layers of ours nor a treatment
     return {
         "dataset": record.dataset,
         "preset": record.preset,
-        "layers, width": f"{settings.encoder.layers}, {settings.encoder.width}",
-        "context": settings.encoder.context,
-        "treatment": settings.treatment.method if settings.decoder.treatment else "none",
-        "α, β": f"{settings.objective.alpha:g}, {settings.objective.beta:g}",
+        "layers, width": f"{settings.encoder.layers}, {settings.encoder.width}" if ours else "",
+        "context": settings.encoder.context if ours else "",
+        "treatment": "" if not ours else settings.treatment.method if settings.decoder.treatment else "none",
+        "α, β": f"{settings.objective.alpha:g}, {settings.objective.beta:g}" if ours else "",
         "seed": str(settings.training.seed),
         "epochs done": f"{len(record.epochs)} of {settings.training.epochs}",
         "minutes": f"{record.minutes:.1f}",

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 def train_command(
     data: DataArgument,
     preset: Annotated[str, typer.Option(help="default, fast, paper or nbfnet.")] = "default",
+    model: Annotated[str | None, typer.Option(help="Another model than KGCF; `kgcf models` lists them.")] = None,
     output: Annotated[Path | None, typer.Option(help="Folder of the run [default: runs/NAME-PRESET].")] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file with settings on top of the preset.")] = None,
     changes: SetOption = None,
@@ -59,16 +60,18 @@ def train_command(
     started = monotonic()
     with importing():
         from kgcf.pipeline import fit
+        from kgcf.runs.baselines import choose_model
         from kgcf.runs.folder import RunFolder
         from kgcf.training.distributed import join_world
     world = join_world()
     dataset = open_data(
         data, names, Reading(header, comment, strip), split_seed, allow_inverse_leak, quiet=not world.leads
     )
-    folder = RunFolder(output or Path("runs") / f"{dataset.name.replace(':', '_')}-{preset}")
+    named = choose_model(model, preset, config)[0]
+    folder = RunFolder(output or Path("runs") / f"{dataset.name.replace(':', '_')}-{named}")
 
     def work(execution: "Execution") -> "Run":
-        given = partial(fit, preset=preset, config=config, changes=changes or (), seed=seed, time=time)
+        given = partial(fit, preset=preset, config=config, changes=changes or (), seed=seed, time=time, model=model)
         return given(dataset, folder.path, execution=replace(execution, started=started), device=device)
 
     _train(folder, world, work)

@@ -22,12 +22,19 @@ def held(path: Path, busy: str) -> Iterator[None]:
 
     The file stays: it is the lock on it that counts. Where the system knows no locks, the block runs without.
     """
+    with tried(path) as free:
+        if not free:
+            raise StorageError(busy)
+        yield
+
+
+@contextmanager
+def tried(path: Path) -> Iterator[bool]:
+    """Hold the lock file for the length of the block if nobody else does; yields whether that is so."""
     with writing(path):
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        if not _lock(handle, path):
-            raise StorageError(busy)
-        yield
+        yield _lock(handle, path)
     finally:
         os.close(handle)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kgcf.baselines.contract import Baseline
 from kgcf.choices import Observed
 from kgcf.config import Settings
 from kgcf.data.dataset import Dataset, Split
@@ -21,6 +22,7 @@ from kgcf.machine.devices import CPU, find_device
 from kgcf.model.kgcf import KGCF
 from kgcf.plain_tables import html_table
 from kgcf.prediction.answers import Answers, predict, score_triples
+from kgcf.prediction.baseline_graph import BaselineGraph
 from kgcf.prediction.calibration.calibrate import LIMIT, Request, calibrate_completion, calibrate_run
 from kgcf.prediction.calibration.completed_links import CompletionCalibration
 from kgcf.prediction.calibration.fitting import UNCALIBRATED
@@ -28,6 +30,7 @@ from kgcf.prediction.calibration.record import CalibrationRecord, open_record
 from kgcf.prediction.completion import complete, plan_completion
 from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import Advance, silent
+from kgcf.runs.any_model import read_any_model, write_any_model
 from kgcf.runs.arguments import (
     as_how,
     as_names,
@@ -39,7 +42,6 @@ from kgcf.runs.arguments import (
     check_split,
 )
 from kgcf.runs.folder import RunFolder
-from kgcf.runs.model_file import read_model, write_model
 from kgcf.runs.protocol import describe_run
 from kgcf.runs.stages import treatment_to_answer
 from kgcf.screen import inert
@@ -54,9 +56,9 @@ if TYPE_CHECKING:  # imported where they are used: most questions to a run need 
 class Run:
     """Open one with `kgcf.open(folder)`, or get one from `kgcf.fit`."""
 
-    def __init__(self, folder: RunFolder, model: KGCF, data: Dataset, settings: Settings) -> None:
+    def __init__(self, folder: RunFolder, model: KGCF | Baseline, data: Dataset, settings: Settings) -> None:
         self.folder = folder
-        self.model = model
+        self.weights = model  # KGCF, or another model behind the same contract
         self.data = data
         self.settings = settings
         self.calibration: CalibrationRecord | None = None  # None: probabilities are sigmoids
@@ -68,14 +70,31 @@ class Run:
         folder = RunFolder(Path(path))
         folder.check()
         settings, data = folder.settings(), folder.dataset()
-        model = read_model(folder, settings, len(data.relations))
+        model = read_any_model(folder, settings, data.graph)
         run = cls(folder, model.to(target), data, settings)
         run.calibration = open_record(folder.path, model)
         return run
 
+    @property
+    def model(self) -> KGCF:
+        """The KGCF model; a run of another model has none."""
+        if isinstance(self.weights, Baseline):
+            raise SettingsError(
+                f"{self.folder.path} holds the model '{self._title}', which has no paths to explain. "
+                "Train KGCF for that: kgcf train DATA"
+            )
+        return self.weights
+
+    @property
+    def _title(self) -> str:
+        """What results call the model."""
+        if self.settings.baseline is not None:
+            return self.settings.baseline.model
+        return f"kgcf ({self.folder.facts()['preset']})"
+
     def save_model(self) -> None:
         """Write the weights and seal the folder: from then on the run is finished."""
-        write_model(self.folder, self.model)
+        write_any_model(self.folder, self.weights)
 
     def __repr__(self) -> str:
         return "\n".join(["Run", *(f"  {name}: {inert(value)}" for name, value in self._facts().items())])
@@ -95,7 +114,9 @@ class Run:
             "data": self.data.summary,
             "model": f"{self.settings.encoder.layers} layers, seed {self.settings.training.seed}",
         }
-        if "preset" in facts:
+        if self.settings.baseline is not None:
+            found["model"] = f"{self.settings.baseline.model}, seed {self.settings.training.seed}"
+        elif "preset" in facts:
             found["model"] = f"{facts['preset']}, {found['model']}"
         if isinstance(history, dict) and len(self.data.valid):
             best = f"{history['best_validation_mrr']:.4f} after epoch {history['best_epoch']}"
@@ -127,10 +148,10 @@ class Run:
         asked = self._aligned(data)
         task: Split = getattr(asked, split)
         observed = self.bind(task.observed, task.entities)
-        how = describe_run(self.folder, self.data, self.settings, str(self.model.device))
-        name, memory = f"kgcf ({how['preset']})", observed.memory
+        how = describe_run(self.folder, self.data, self.settings, str(self.weights.device))
+        memory = observed.memory
         result = evaluate(
-            observed.scorer, asked, split, model=name, limit=limit, seed=seed, memory=memory, advance=advance
+            observed.scorer, asked, split, model=self._title, limit=limit, seed=seed, memory=memory, advance=advance
         )
         result.protocol.update(how)
         if save:
@@ -149,7 +170,7 @@ class Run:
     ) -> CalibrationRecord:
         """Fit probabilities to validation and, if asked to, measure them on `test`; what is there already stays."""
         wanted = Request(test, limit, seed, save)
-        self.calibration = calibrate_run(self.folder.path, self.model, self.data, self._bind_task, wanted, advance)
+        self.calibration = calibrate_run(self.folder.path, self.weights, self.data, self._bind_task, wanted, advance)
         return self.calibration
 
     def completion_calibration(self, every_entity: bool = False, advance: Advance = silent) -> CompletionCalibration:
@@ -253,6 +274,7 @@ class Run:
         from kgcf.explanation.explainer import Explainer  # slow to import, and only needed to explain
         from kgcf.explanation.space_of_graph import find_space
 
+        assert self.model is not None  # a model without paths says so here
         kept, data, settings = self.folder.file("space.safetensors"), self.data, self.settings
         space = partial(find_space, kept, data.entities, bound.graph, bound.entities, settings.space)
         return Explainer(bound, self._remove, space, settings.matching.candidates)
@@ -270,6 +292,10 @@ class Run:
 
     def bind(self, graph: KnowledgeGraph, entities: Vocabulary, train: KnowledgeGraph | None = None) -> ObservedGraph:
         """The model on one graph and the treatment it gives; `train` is its train part, if not all of it."""
+        memory = self.settings.training.memory_gb * 1e9
+        if isinstance(self.weights, Baseline):
+            fitted = UNCALIBRATED if self.calibration is None else self.calibration.calibration
+            return BaselineGraph(self.weights, graph, entities, self.data, fitted, train, memory)
         treatment = treatment_to_answer(self.folder, self.data, self.settings, graph, entities)
         calibration = UNCALIBRATED if self.calibration is None else self.calibration.calibration
         return ObservedGraph(
@@ -280,7 +306,7 @@ class Run:
             treatment,
             calibration=calibration,
             train=train,
-            memory=self.settings.training.memory_gb * 1e9,
+            memory=memory,
         )
 
     @property

@@ -15,6 +15,7 @@ from kgcf.causal.treatment.labels import LabelTable
 from kgcf.causal.treatment.louvain import Louvain
 from kgcf.causal.treatment.relabelling import StoredChanges
 from kgcf.causal.treatment.settings import TreatmentSettings
+from kgcf.causal.treatment.shuffled_core import ShuffledCore
 from kgcf.causal.treatment.treatment import FORMAT, Sources, Treatment
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
@@ -26,6 +27,7 @@ TREATMENTS: dict[str, type[Treatment]] = {
     "core_component": CoreComponent,
     "collapsed_core": CollapsedCore,
     "louvain": Louvain,
+    "shuffled_core": ShuffledCore,
     "file": FileLabels,
 }
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from kgcf.causal.relation_graphs import SimpleGraphs
 from kgcf.causal.treatment.hidden_edges import HiddenEdges
-from kgcf.causal.treatment.labels import LabelChanges
+from kgcf.causal.treatment.labels import LabelChanges, LabelTable
 from kgcf.causal.treatment.relabelling import NO_LIMIT, Relabelled
+from kgcf.data.graph import KnowledgeGraph
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,3 +30,12 @@ class LastEdge:
         entities = self.graphs.entities[positions[lost]]
         changes = LabelChanges(offsets, entities, np.zeros(len(entities), np.int32))
         return Relabelled(changes, np.ones(len(hidden), np.bool_))
+
+
+def labels_kept(labels: LabelTable, part: KnowledgeGraph) -> LabelTable:
+    """Labels of a graph on a part of it: as they were, without the entities that have no edge of the relation left."""
+    graphs = SimpleGraphs.build(part)
+    members = np.split(graphs.entities, graphs.group_offsets[1:-1])
+    kept = [labels.dense(relation)[entities] for relation, entities in enumerate(members)]
+    joined = np.concatenate([np.zeros(0, np.int32), *kept])
+    return LabelTable(part.entity_count, graphs.groups, graphs.group_offsets, graphs.entities, joined)

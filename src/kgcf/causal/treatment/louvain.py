@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kgcf.causal.relation_graphs import SimpleGraphs
 from kgcf.causal.treatment.labels import LabelTable
-from kgcf.causal.treatment.last_edge import LastEdge
+from kgcf.causal.treatment.last_edge import LastEdge, labels_kept
 from kgcf.causal.treatment.settings import TreatmentSettings
 from kgcf.causal.treatment.treatment import Labelling, Sources, Treatment
 from kgcf.data.graph import KnowledgeGraph
@@ -57,11 +57,7 @@ class Louvain(Treatment):
 
     def labels_on(self, part: KnowledgeGraph) -> LabelTable:
         """The communities as they were fitted, without the entities that have no edge left: as hidden triples do."""
-        graphs = SimpleGraphs.build(part)
-        members = np.split(graphs.entities, graphs.group_offsets[1:-1])
-        kept = [self.labels.dense(relation)[entities] for relation, entities in enumerate(members)]
-        labels = np.concatenate([np.zeros(0, np.int32), *kept])
-        return LabelTable(part.entity_count, graphs.groups, graphs.group_offsets, graphs.entities, labels)
+        return labels_kept(self.labels, part)
 
 
 def find_communities(

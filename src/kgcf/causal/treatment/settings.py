@@ -8,8 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from kgcf.choices import MethodName as MethodName
 
 # Which method each option belongs to; the others refuse a value that they would ignore.
-_OWNERS: dict[str, str] = {"k": "core_component", "resolution": "louvain", "seed": "louvain", "path": "file"}
-SEEDED = (_OWNERS["seed"],)  # the methods that draw anything at random
+_OWNERS: dict[str, tuple[str, ...]] = {
+    "k": ("core_component",),
+    "resolution": ("louvain",),
+    "seed": ("louvain", "shuffled_core"),
+    "path": ("file",),
+}
+SEEDED = _OWNERS["seed"]  # the methods that draw anything at random
 
 
 class TreatmentSettings(BaseModel):
@@ -27,16 +32,19 @@ class TreatmentSettings(BaseModel):
     resolution: float = Field(
         default=1.0, gt=0, allow_inf_nan=False, description="louvain: above 1 gives smaller communities"
     )
-    seed: int = Field(default=0, ge=0, description="louvain: the order in which entities are visited")
+    seed: int = Field(
+        default=0, ge=0, description="louvain: the order in which entities are visited; shuffled_core: of the draw"
+    )
     path: Path | None = Field(
         default=None, description="file: lines 'entity<TAB>label' or 'entity<TAB>relation<TAB>label'"
     )
 
     @model_validator(mode="after")
     def _refuse_what_would_be_ignored(self) -> Self:
-        for option, owner in _OWNERS.items():
-            if self.method != owner and getattr(self, option) != type(self).model_fields[option].default:
-                raise ValueError(f"'{option}' belongs to the treatment '{owner}', but the method is '{self.method}'.")
+        for option, owners in _OWNERS.items():
+            if self.method not in owners and getattr(self, option) != type(self).model_fields[option].default:
+                named = "' or '".join(owners)
+                raise ValueError(f"'{option}' belongs to the treatment '{named}', but the method is '{self.method}'.")
         if self.method == "file" and self.path is None:
             raise ValueError("The treatment 'file' needs 'path': a file with lines 'entity<TAB>label'.")
         return self

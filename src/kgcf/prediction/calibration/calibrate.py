@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from torch import nn
 
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
-from kgcf.model.kgcf import KGCF
 from kgcf.prediction.calibration.completed_links import CompletionCalibration, Scope, fit_completion
 from kgcf.prediction.calibration.fitting import fit_calibration, report_calibration
 from kgcf.prediction.calibration.plots import plot_reliability
@@ -41,7 +41,7 @@ class Request:
 
 
 def calibrate_run(
-    folder: Path, model: KGCF, data: Dataset, bind: Bind, wanted: Request, advance: Advance = silent
+    folder: Path, model: nn.Module, data: Dataset, bind: Bind, wanted: Request, advance: Advance = silent
 ) -> CalibrationRecord:
     """The calibration of a run as wanted; what the folder has for these weights and triples is not done again."""
     key, path = weights_key(model), folder / FILE

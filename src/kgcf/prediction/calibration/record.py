@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch import nn
+
 from kgcf.errors import StorageError
-from kgcf.model.kgcf import KGCF
 from kgcf.prediction.calibration.completed_links import CompletionCalibration
 from kgcf.prediction.calibration.fitting import Calibration, CalibrationReport
 
@@ -63,7 +64,7 @@ class CalibrationRecord:
         )
 
 
-def weights_key(model: KGCF) -> str:
+def weights_key(model: nn.Module) -> str:
     """sha256 of a model's weights: a calibration is good for these only."""
     digest = hashlib.sha256()
     for name, parameter in model.named_parameters():
@@ -88,7 +89,7 @@ def read_record(path: Path, key: str) -> CalibrationRecord | None:
     return record if record.key == key else None
 
 
-def open_record(folder: Path, model: KGCF) -> CalibrationRecord | None:
+def open_record(folder: Path, model: nn.Module) -> CalibrationRecord | None:
     """The calibration of a run that is opened; one of an older kgcf is left alone, with a warning."""
     path = folder / FILE
     record = read_record(path, weights_key(model))

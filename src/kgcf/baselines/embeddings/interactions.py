@@ -1,0 +1,100 @@
+"""Score functions that PyKEEN lacks, in its scheme: HAKE, LowFER, RotatE's sum of moduli, 1-N translations."""
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+from pykeen.nn.modules import Interaction
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+class TranslationInteraction(Interaction):  # type: ignore[misc]
+    """γ − ‖h + r − t‖₁, distances to all tails without a table of differences."""
+
+    def __init__(self, margin: float) -> None:
+        super().__init__()
+        self.margin = margin
+
+    def forward(self, h: Tensor, r: Tensor, t: Tensor) -> Tensor:
+        """Scores of h [..., D], r [..., D], t [..., D]."""
+        moved = h + r
+        if moved.ndim == 3 and t.ndim == 3 and moved.shape[1] == 1 and t.shape[0] == 1:  # [B, 1, D] against [1, N, D]
+            return self.margin - torch.cdist(moved[:, 0], t[0], p=1)
+        return self.margin - (moved - t).abs().sum(dim=-1)
+
+
+class RotationInteraction(Interaction):  # type: ignore[misc]
+    """−Σ|h ∘ r − t|: the sum of moduli that RotatE is published with. PyKEEN's takes the Euclidean norm, whatever p."""
+
+    is_complex: ClassVar[bool] = True
+
+    def forward(self, h: Tensor, r: Tensor, t: Tensor) -> Tensor:
+        """Scores of complex h, r, t, each [..., D]; the moduli of r are 1."""
+        return -(h * r - t).abs().sum(dim=-1)
+
+
+class HakeInteraction(Interaction):  # type: ignore[misc]
+    """−w_m ‖h_m ∘ (r_m + b) − t_m ∘ (1 − b)‖₂ − w_p Σ|sin((h_p + r_p − t_p) / 2)|, with r_m ≥ 0 and −r_m ≤ b ≤ 1.
+
+    Entities have moduli and phases; relations moduli, biases and phases. The loss adds γ.
+    """
+
+    entity_shape: Sequence[str] = ("d", "d")
+    relation_shape: Sequence[str] = ("d", "d", "d")
+
+    def __init__(self, modulus_weight: float, phase_weight: float) -> None:
+        super().__init__()
+        self.modulus_weight = nn.Parameter(torch.tensor([modulus_weight]))
+        self.phase_weight = nn.Parameter(torch.tensor([phase_weight]))
+
+    def forward(self, h: Sequence[Tensor], r: Sequence[Tensor], t: Sequence[Tensor]) -> Tensor:
+        """Scores of entities (modulus, phase) and relations (modulus, bias, phase), each [..., D]."""
+        (h_modulus, h_phase), (t_modulus, t_phase) = h, t
+        r_modulus, bias, r_phase = r
+        r_modulus = r_modulus.abs()
+        bias = torch.maximum(bias.clamp(max=1.0), -r_modulus)
+        difference = h_modulus * (r_modulus + bias) - t_modulus * (1 - bias)
+        phases = torch.sin((h_phase + r_phase - t_phase) / 2).abs().sum(dim=-1)
+        moduli: Tensor = torch.linalg.vector_norm(difference, dim=-1)
+        return -self.modulus_weight * moduli - self.phase_weight * phases
+
+
+class LowferInteraction(Interaction):  # type: ignore[misc]
+    """t · BN(norm(root(Σ_k (Uᵀh ∘ Vᵀr)))), where root is the signed square root and norm the Euclidean one."""
+
+    relation_shape: Sequence[str] = ("e",)
+
+    def __init__(
+        self,
+        dimension: int,
+        relation_dimension: int,
+        rank: int,
+        head_dropout: float,
+        product_dropout: float,
+        output_dropout: float,
+    ) -> None:
+        super().__init__()
+        self.rank = rank
+        self.head_factors = nn.Parameter(torch.empty(dimension, rank * dimension))
+        self.relation_factors = nn.Parameter(torch.empty(relation_dimension, rank * dimension))
+        self.head_norm, self.output_norm = nn.BatchNorm1d(dimension), nn.BatchNorm1d(dimension)
+        self.head_dropout, self.product_dropout = nn.Dropout(head_dropout), nn.Dropout(product_dropout)
+        self.output_dropout = nn.Dropout(output_dropout)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the factors."""
+        for factors in (self.head_factors, self.relation_factors):
+            nn.init.uniform_(factors, -1 / math.sqrt(len(factors)), 1 / math.sqrt(len(factors)))
+
+    def forward(self, h: Tensor, r: Tensor, t: Tensor) -> Tensor:
+        """Scores of h [..., D], r [..., D'], t [..., D]."""
+        heads = self.head_dropout(self.head_norm(h.reshape(-1, h.shape[-1]))).view(h.shape)
+        product = self.product_dropout((heads @ self.head_factors) * (r @ self.relation_factors))
+        shape = product.shape[:-1]
+        pooled = product.reshape(*shape, h.shape[-1], self.rank).sum(dim=-1)
+        rooted = torch.sign(pooled) * torch.sqrt(pooled.abs() + 1e-12)
+        joint = self.output_norm(functional.normalize(rooted, dim=-1).reshape(-1, h.shape[-1]))
+        return torch.einsum("...d,...d->...", self.output_dropout(joint).view(*shape, -1), t)

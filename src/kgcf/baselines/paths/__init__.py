@@ -1,0 +1,1 @@
+"""Path methods on sparse matrix products: Path Ranking, NeuralLP, DRUM."""

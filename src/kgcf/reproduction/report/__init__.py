@@ -1,0 +1,1 @@
+"""Documents and plots from the result files alone."""

@@ -1,0 +1,66 @@
+"""The whole document, made of the result files alone: the same files give the same bytes."""
+
+import textwrap
+from pathlib import Path
+
+from kgcf.reproduction.report.accuracy import accuracy_section
+from kgcf.reproduction.report.differences import differences_section
+from kgcf.reproduction.report.frequency import frequency_section
+from kgcf.reproduction.report.gathering import gather
+from kgcf.reproduction.report.others import (
+    distribution_section,
+    inference_section,
+    substitutes_section,
+    weights_section,
+)
+from kgcf.reproduction.report.parts import parts_section
+from kgcf.reproduction.store import Store
+from kgcf.storage import make_folder, write_text
+
+_TITLE = (
+    "# Results",
+    "",
+    "The paper's tables and figures, computed by this project. Written by `kgcf reproduce report` from the result "
+    "files alone; do not edit. Every number has such a file, with its configuration, seed, commit, protocol and "
+    "machine. All MRR, MR and H@k: filtered, both sides, realistic ties, test triples with unseen entities kept.",
+    "",
+)
+_WIDTH = 118
+_NEXT = "Next: [The engine](engine.md)"
+_NOTHING = "Nothing is computed yet: `kgcf reproduce table1`, for instance, begins."
+
+
+def write_document(store: Store, path: Path) -> bool:
+    """Write the document and the plots beside it; whether the text differs from what was there."""
+    make_folder(path.parent)
+    folder = path.parent
+    lines = [*_TITLE]
+    if table1 := gather(store, "table1"):
+        lines += accuracy_section(table1)
+    if table2 := gather(store, "table2"):
+        lines += substitutes_section(table2)
+    if table3 := gather(store, "table3"):
+        lines += [*differences_section(table3), *frequency_section(table3, folder)]
+    if table4 := gather(store, "table4"):
+        lines += inference_section(table4)
+    if figure2 := gather(store, "figure2"):
+        lines += distribution_section(figure2, folder)
+    if figure4 := gather(store, "figure4"):
+        lines += weights_section(figure4, folder)
+    if ablations := gather(store, "ablations"):
+        lines += parts_section(ablations)
+    if len(lines) == len(_TITLE):
+        lines.append(_NOTHING)
+    text = "\n".join(map(_wrapped, lines)).rstrip() + f"\n\n{_NEXT}\n"
+    if path.is_file() and path.read_text(encoding="utf-8") == text:
+        return False
+    write_text(path, text)
+    return True
+
+
+def _wrapped(line: str) -> str:
+    """A line of prose at an ordinary width; tables, pictures and headings stay as they are."""
+    if line.startswith(("|", "!", "#")):
+        return line
+    indent = "  " if line.startswith("- ") else ""
+    return textwrap.fill(line, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,82 @@
+"""What a part of the report is made of: the finished cells of one target at one scale, and tables in Markdown."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from kgcf.reproduction.cells import SCALES, Cell, Scale
+from kgcf.reproduction.store import Result, Store
+from kgcf.reproduction.targets import TARGETS
+
+SCALE_WORDS = {
+    "quick": "quick look: minutes on tiny graphs, which says that everything runs and little else",
+    "default": "default: hours on one machine",
+    "full": "full: as long as the paper",
+}
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The finished cells of a target."""
+
+    target: str
+    scale: Scale
+    found: list[tuple[Cell, Result]]
+    wanted: int
+
+    @property
+    def line(self) -> str:
+        """How much of it is there, and where it was computed."""
+        commits = ", ".join(sorted({str(result["commit"]) for _, result in self.found}))
+        machines = "; ".join(sorted({_machine(result) for _, result in self.found}))
+        return (
+            f"{len(self.found)} of {self.wanted} cells ({SCALE_WORDS[self.scale]}); "
+            f"`kgcf reproduce {self.target}{'' if self.scale == 'default' else ' --' + self.scale}`; "
+            f"commit {commits}; {machines}."
+        )
+
+    def datasets(self) -> list[str]:
+        """In the order of the cells."""
+        return list(dict.fromkeys(cell.dataset for cell, _ in self.found))
+
+    def variants(self) -> list[str]:
+        """In the order of the cells."""
+        return list(dict.fromkeys(cell.variant for cell, _ in self.found))
+
+    def results(self, dataset: str, variant: str) -> dict[int, Result]:
+        """By seed."""
+        return {c.seed: r for c, r in self.found if c.dataset == dataset and c.variant == variant}
+
+
+def gather(store: Store, target: str) -> Gathered | None:
+    """The finished cells of the scale that has most, the larger one of equals; None where none has any.
+
+    Scales share cells: a small graph that is trained until validation is satisfied is the same at every one.
+    """
+    best: Gathered | None = None
+    for scale in SCALES:
+        cells = TARGETS[target](scale)
+        found = [(cell, result) for cell in cells if (result := store.read(cell)) is not None]
+        if len(found) > (len(best.found) if best is not None else 0):
+            best = Gathered(target, scale, found, len(cells))
+    return best
+
+
+def _machine(result: Result) -> str:
+    machine = result["machine"]
+    return f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB"
+
+
+def markdown_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lines of a table; the first column stands left, the others right."""
+    places = "|".join([":---", *["---:"] * (len(titles) - 1)])
+    return [f"| {' | '.join(titles)} |", f"|{places}|", *(f"| {' | '.join(row)} |" for row in rows), ""]
+
+
+def over_seeds(results: Iterable[Result], metric: str, digits: int = 3) -> str:
+    """Mean and, of several seeds, standard deviation of a metric."""
+    values = [float(result["metrics"][metric]) for result in results]
+    if not values:
+        return ""
+    mean = f"{fmean(values):.{digits}f}"
+    return f"{mean} ± {stdev(values):.{digits}f}" if len(values) > 1 else mean

@@ -1,0 +1,62 @@
+"""Where results lie: one JSON per finished cell, never overwritten; several processes may fill one folder."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kgcf.errors import StorageError
+from kgcf.reproduction.cells import Cell
+from kgcf.runs.lock import tried
+from kgcf.storage import make_folder, write_json, writing
+
+FORMAT = 1
+Result = dict[str, Any]
+
+
+class Store:
+    """A folder of results, and of the runs of cells that are not finished."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def file(self, cell: Cell) -> Path:
+        """Where a cell's result is, or will be."""
+        return self.path / f"{cell.name}.json"
+
+    def run_folder(self, cell: Cell) -> Path:
+        """Where a cell trains; an interrupted one goes on there."""
+        return self.path / "unfinished" / cell.name
+
+    def finished(self, cell: Cell) -> bool:
+        """Whether the result is there."""
+        return self.file(cell).is_file()
+
+    def read(self, cell: Cell) -> Result | None:
+        """The result of a cell; None where there is none yet."""
+        path = self.file(cell)
+        if not path.is_file():
+            return None
+        try:
+            found: Result = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise StorageError(f"{path} is damaged: {error}. Delete it; the cell is then computed again.") from error
+        if found.get("format") != FORMAT:
+            raise StorageError(f"{path} was written by another version of kgcf. Delete it, or upgrade kgcf.")
+        return found
+
+    def write(self, cell: Cell, result: Result) -> None:
+        """Keep a result for good."""
+        write_json(self.file(cell), {"format": FORMAT, "cell": cell.to_json(), **result})
+
+    @contextmanager
+    def claimed(self, cell: Cell) -> Iterator[bool]:
+        """Keep a cell for this process; yields False where it is finished or another process works on it."""
+        make_folder(self.path / "unfinished")
+        lock = self.path / "unfinished" / f".{cell.name}.lock"
+        with tried(lock) as free:
+            yield free and not self.finished(cell)
+            if free:
+                with writing(lock):
+                    lock.unlink(missing_ok=True)

@@ -1,0 +1,163 @@
+"""The paper's tables and figures as lists of cells, at three scales: minutes, hours, and as the paper has it."""
+
+from collections.abc import Callable, Iterable
+from itertools import product
+
+from kgcf.baselines.catalogue import BASELINES
+from kgcf.errors import unknown_name
+from kgcf.reproduction.cells import Cell, Scale
+
+SMALL = ("umls", "kinships", "family", "nations")
+LARGE = ("wn18rr", "fb15k-237")
+COMPARED = ("umls", "kinships", "family", "world", "drugmechdb", "wn18rr:v1", "fb237:v1", "nell:v1")
+ABLATED = ("umls", "wn18rr:v1", "fb237:v1")
+TIMED = ("rgcn-distmult", "compgcn-distmult", "lte-distmult", "neurallp", "nbfnet", "kgcf")  # the paper's table 4
+WEIGHTS: tuple[str, ...] = ("0.001", "0.01", "0.1", "1.0")  # the paper's grid of α and β
+_MINUTE = 60.0
+_UNTIL_SATISFIED = ("training.patience=20", "training.epochs=300")  # the best epoch by validation is kept
+_QUICK_BASELINE = ("training.epochs=10",)
+_QUICK_KGCF = ("training.budget=2000", "encoder.layers=3")
+_ONCE = ("frequency", "pra")  # trained in one go
+
+OWN: dict[str, tuple[str, tuple[str, ...]]] = {
+    "nbfnet": ("nbfnet", ()),
+    "NBFNet + T": ("nbfnet", ("decoder.treatment=true",)),
+    "KGCF (paper)": ("paper", ()),
+    "KGCF (default)": ("default", ()),
+}  # our own variants: preset and changes
+BASE, TREATED, PAPER, DEFAULT = OWN
+
+
+def own_cell(dataset: str, variant: str, seed: int, changes: Iterable[str] = (), seconds: float | None = None) -> Cell:
+    """A training of one of our own variants, with all ranks."""
+    preset, own = OWN[variant]
+    return Cell(
+        "train", dataset, variant, preset=preset, seed=seed, changes=(*own, *changes), seconds=seconds, ranks=True
+    )
+
+
+def table1(scale: Scale) -> list[Cell]:
+    """All models: small graphs until validation is satisfied, large ones in a stated time."""
+    if scale == "quick":
+        cells = [
+            Cell("train", "umls", name, name, changes=() if name in _ONCE else _QUICK_BASELINE) for name in BASELINES
+        ]
+        return cells + [own_cell("umls", variant, 0, _QUICK_KGCF) for variant in (BASE, DEFAULT)]
+    cells = []
+    for dataset, seed in product(SMALL, range(3)):
+        for name in BASELINES:
+            changes = () if name in _ONCE else _UNTIL_SATISFIED
+            cells.append(Cell("train", dataset, name, name, seed=seed, changes=changes))
+        cells += [own_cell(dataset, variant, seed) for variant in (BASE, PAPER, DEFAULT)]
+    budget, seeds = (15 * _MINUTE, 1) if scale == "default" else (6 * 60 * _MINUTE, 3)
+    for dataset, seed in product(LARGE, range(seeds)):
+        large = ("training.epochs=1000", "training.validate_triples=500")
+        for name in BASELINES:
+            changes = () if name in _ONCE else large
+            cells.append(Cell("train", dataset, name, name, seed=seed, changes=changes, seconds=budget))
+        cells += [own_cell(dataset, variant, seed, seconds=budget) for variant in (BASE, PAPER, DEFAULT)]
+    return cells
+
+
+def table2(scale: Scale) -> list[Cell]:
+    """Substitutes of the paper's examples, and of triples drawn from the graph."""
+    datasets = ("world",) if scale == "quick" else ("world", "fb15k-237", "wn18rr")
+    return [Cell("substitutes", dataset, "KGCF (paper)", preset="paper", limit=5) for dataset in datasets]
+
+
+def table3(scale: Scale) -> list[Cell]:
+    """NBFNet against KGCF, paired: the same time for all variants, several seeds."""
+    if scale == "quick":
+        return [
+            own_cell(d, variant, seed, _QUICK_KGCF) for d in ("umls", "world") for variant in OWN for seed in (0, 1)
+        ]
+    few, many = (3 * _MINUTE, 20 * _MINUTE) if scale == "default" else (10 * _MINUTE, 120 * _MINUTE)
+    cells = [own_cell(d, variant, seed, seconds=few) for d in COMPARED for seed in range(5) for variant in OWN]
+    return cells + [own_cell("wn18rr", variant, seed, seconds=many) for seed in range(3) for variant in OWN]
+
+
+def table4(scale: Scale) -> list[Cell]:
+    """Seconds to rank, every model measured in one process, one after the other."""
+    dataset, limit = {"quick": ("umls", 50), "default": ("fb15k-237", 200), "full": ("fb15k-237", None)}[scale]
+    return [Cell("inference", str(dataset), ",".join(TIMED), limit=limit)]
+
+
+def figure2(scale: Scale) -> list[Cell]:
+    """How relations are distributed in train and test."""
+    datasets = ("umls", "world") if scale == "quick" else LARGE
+    return [Cell("distribution", dataset, "relations") for dataset in datasets]
+
+
+def figure4(scale: Scale) -> list[Cell]:
+    """H@10 for every α and β of the paper's grid."""
+    plans: dict[str, tuple[str, ...]] = {"wn18rr:v1": (), "wn18rr": ("training.epochs=1",)}
+    values = WEIGHTS
+    if scale == "quick":
+        plans, values = {"umls": _QUICK_KGCF}, ("0.01", "1.0")
+    return [
+        own_cell(dataset, DEFAULT, 0, (*changes, f"objective.alpha={alpha}", f"objective.beta={beta}"))
+        for dataset, changes in plans.items()
+        for alpha, beta in product(values, values)
+    ]
+
+
+_STRONG = ("objective.alpha=0.1", "objective.beta=0.1")  # the counterfactual losses at a weight that can matter
+ABLATIONS: dict[str, tuple[str, ...]] = {
+    "all parts (α = β = 0.1)": (),
+    "no counterfactual losses": ("objective.alpha=0.0", "objective.beta=0.0"),
+    "only L_CF": ("objective.beta=0.0",),
+    "only L_disc": ("objective.alpha=0.0",),
+    "treatment core_component": ("treatment.method=core_component",),
+    "treatment collapsed_core": ("treatment.method=collapsed_core",),
+    "treatment louvain": ("treatment.method=louvain",),
+    "treatment shuffled (control)": ("treatment.method=shuffled_core",),
+    "without leave-one-out": ("treatment.leave_one_out=false",),
+    "candidates all": ("matching.candidates=all",),
+    "target printed": ("objective.cf_target=printed",),
+    "disc frobenius": ("objective.disc=frobenius",),
+    "disc mean": ("objective.disc=mean",),
+    "ψ uniform": ("space.psi=uniform",),
+    "ψ inverse": ("space.psi=inverse",),
+    "context none": ("encoder.context=none",),
+    "context decoder": ("encoder.context=decoder",),
+}
+CONTROL = "treatment shuffled (control)"
+
+
+def ablations(scale: Scale) -> list[Cell]:
+    """One part changed at a time; random labels are the control that a counterfactual loss has to beat."""
+    datasets: tuple[str, ...] = ABLATED
+    seconds: float | None
+    seeds, seconds = (3, 3 * _MINUTE) if scale == "default" else (5, 10 * _MINUTE)
+    extra: tuple[str, ...] = ()
+    chosen = ABLATIONS
+    if scale == "quick":
+        datasets, seeds, seconds, extra = ("umls",), 1, None, _QUICK_KGCF
+        chosen = {name: ABLATIONS[name] for name in (*list(ABLATIONS)[:2], CONTROL)}
+    return [
+        Cell("train", d, name, seed=seed, changes=(*extra, *_STRONG, *changes), seconds=seconds, ranks=True)
+        for d in datasets
+        for seed in range(seeds)
+        for name, changes in chosen.items()
+    ]
+
+
+TARGETS: dict[str, Callable[[Scale], list[Cell]]] = {
+    "table1": table1,
+    "table2": table2,
+    "table3": table3,
+    "table4": table4,
+    "figure2": figure2,
+    "figure4": figure4,
+    "ablations": ablations,
+}
+ALL = "all"
+
+
+def cells_of(target: str, scale: Scale) -> list[Cell]:
+    """The cells of a target, or of all; a cell that two tables share is there once."""
+    if target not in (*TARGETS, ALL):
+        raise unknown_name("target", target, [*TARGETS, ALL])
+    chosen = TARGETS.values() if target == ALL else [TARGETS[target]]
+    found = {cell.key: cell for listing in chosen for cell in listing(scale)}
+    return list(found.values())

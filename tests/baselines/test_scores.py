@@ -1,0 +1,109 @@
+"""Every score function and encoder against one written out by hand, on a small graph with awkward places."""
+
+import numpy as np
+import pytest
+import torch
+
+from kgcf.baselines.building import build_baseline
+from kgcf.baselines.catalogue import BASELINES
+from kgcf.baselines.embeddings.pykeen_model import PykeenBaseline
+from kgcf.config import configure
+from kgcf.data.graph import KnowledgeGraph
+from tests.baselines import oracles
+
+TRIPLES = [(0, 0, 1), (1, 0, 2), (2, 1, 2), (0, 1, 3), (3, 0, 0), (0, 2, 1), (4, 1, 0), (1, 1, 3)]
+GRAPH = KnowledgeGraph.build(TRIPLES, 6, 3)  # a self-loop, parallel edges, an entity without any
+SMALL = ("dimension=6", "relation_dimension=4", "rank=3", "filters=2", "kernel=2", "blocks=3")
+SCORES: dict[str, oracles.Score] = {
+    "transe": oracles.transe,
+    "distmult": oracles.distmult,
+    "complex": oracles.complex_,
+    "rotate": oracles.rotate,
+    "hake": oracles.hake,
+    "lowfer": oracles.lowfer,
+    "tucker": oracles.tucker,
+    "conve": oracles.conve,
+}
+DECODERS: dict[str, oracles.Score] = {
+    "transe": oracles.shifted,
+    "distmult": oracles.distmult,
+    "conve": oracles.conve,
+}
+EMBEDDED = [name for name, entry in BASELINES.items() if entry.needs_pykeen]
+
+
+def small(name: str) -> PykeenBaseline:
+    """A model with random weights and random running means, as training would leave them."""
+    fields = BASELINES[name].settings.model_fields
+    changes = [f"baseline.{change}" for change in SMALL if change.split("=")[0] in fields]
+    settings = configure(baseline=name, changes=changes)
+    assert settings.baseline is not None
+    made = build_baseline(settings.baseline, GRAPH, 4, 0.1, seed=3)
+    assert isinstance(made, PykeenBaseline)
+    generator = torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        for key, parameter in made.named_parameters():
+            if "relation_representations" not in key or name != "rotate":
+                parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
+        for key, buffer in made.named_buffers():
+            if key.endswith(("running_mean", "running_var")):
+                buffer.add_(torch.rand(buffer.shape, generator=generator))
+    made.refresh()
+    return made
+
+
+def expected(name: str, baseline: PykeenBaseline, head: int, relation: int, tail: int) -> float:
+    score = SCORES[name] if name in SCORES else DECODERS[name.split("-")[1]]
+    return score(baseline, head, relation, tail)
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_scores_of_all_tails_are_those_written_out(name: str) -> None:
+    baseline = small(name)
+    heads, relations = np.array([0, 5, 2, 1]), np.array([0, 1, 4, 5])
+    found = baseline.scorer(GRAPH, 1e3).score_tails(heads, relations)  # so little memory that it asks one by one
+    baseline.eval()
+    for row, (head, relation) in enumerate(zip(heads.tolist(), relations.tolist(), strict=True)):
+        wanted = [expected(name, baseline, head, relation, tail) for tail in range(6)]
+        assert found[row] == pytest.approx(wanted, rel=2e-4, abs=2e-4)
+
+
+@pytest.mark.parametrize("decoder", ["transe", "distmult", "conve"])
+@pytest.mark.parametrize("encoder", ["rgcn", "compgcn", "lte"])
+def test_encoders_are_those_written_out(encoder: str, decoder: str) -> None:
+    baseline = small(f"{encoder}-{decoder}")
+    baseline.eval()
+    baseline.refresh()
+    found = oracles.plain(baseline.model.entity_representations[0]())
+    if encoder == "compgcn":
+        wanted, relations = oracles.compgcn(baseline, GRAPH)
+        shown = oracles.plain(baseline.model.relation_representations[0]())
+        assert shown == pytest.approx(relations, abs=1e-5)
+    else:
+        wanted = oracles.rgcn(baseline, GRAPH) if encoder == "rgcn" else oracles.lte(baseline)
+    assert found == pytest.approx(wanted, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["transe", "tucker", "compgcn-conve"])
+def test_new_weights_make_new_vectors(name: str) -> None:
+    baseline = small(name)
+    asked = np.array([0]), np.array([1])
+    before = baseline.scorer(GRAPH, 1e9).score_tails(*asked)
+    with torch.no_grad():
+        for parameter in baseline.parameters():
+            parameter.mul_(1.5)
+    baseline.refresh()
+    assert not np.allclose(before, baseline.scorer(GRAPH, 1e9).score_tails(*asked))
+
+
+def test_the_same_seed_draws_the_same_weights_and_leaves_torch_alone() -> None:
+    torch.manual_seed(1)
+    wanted = torch.rand(3)
+    torch.manual_seed(1)
+    settings = configure(baseline="tucker").baseline
+    assert settings is not None
+    first, second, other = (build_baseline(settings, GRAPH, 4, 0.1, seed) for seed in (7, 7, 8))
+    assert torch.equal(torch.rand(3), wanted)
+    for a, b in zip(first.parameters(), second.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert any(not torch.equal(a, b) for a, b in zip(first.parameters(), other.parameters(), strict=True))

@@ -1,0 +1,151 @@
+"""Cells: named by what decides them, computed once, resumed, shared among processes; targets at three scales."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kgcf.baselines.catalogue import BASELINES
+from kgcf.config import configure
+from kgcf.errors import KgcfError, StorageError, UnknownNameError
+from kgcf.pipeline import Execution, fit
+from kgcf.reproduction import work
+from kgcf.reproduction.cells import SCALES, Cell
+from kgcf.reproduction.published import PUBLISHED
+from kgcf.reproduction.store import Store
+from kgcf.reproduction.targets import ABLATIONS, CONTROL, TARGETS, cells_of
+from tests.baselines.test_runs import Interrupting
+from tests.training.tiny import dataset
+
+CELL = Cell("train", "tiny", "drum", "drum", changes=("training.epochs=2", "baseline.hidden=4"), ranks=True)
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every name is the tiny graph."""
+    monkeypatch.setattr(work, "read", lambda name: replace(dataset(), name=name))
+    work._data.cache_clear()
+    yield
+    work._data.cache_clear()
+
+
+def test_a_key_changes_with_everything_that_decides_the_outcome() -> None:
+    others = [
+        replace(CELL, seed=1),
+        replace(CELL, changes=()),
+        replace(CELL, seconds=3.0),
+        replace(CELL, dataset="umls"),
+        replace(CELL, preset="paper"),
+        replace(CELL, limit=3),
+    ]
+    assert len({cell.key for cell in (CELL, *others)}) == 7
+    assert replace(CELL, variant="another word for it").key == CELL.key
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_cell_of_every_target_can_be_configured(scale: str) -> None:
+    for target in TARGETS:
+        cells = TARGETS[target](scale)  # type: ignore[arg-type]
+        assert cells
+        assert len({cell.key for cell in cells}) == len(cells), target
+        for cell in cells:
+            if cell.kind != "train":
+                continue
+            baseline = cell.model if cell.model in BASELINES else None
+            configure(cell.preset, changes=cell.changes, seed=cell.seed, baseline=baseline)
+
+
+def test_table1_has_all_systems_and_the_paper_prints_them() -> None:
+    variants = {cell.variant for cell in TARGETS["table1"]("default")}
+    assert {*BASELINES, "nbfnet", "KGCF (paper)", "KGCF (default)"} == variants
+    for printed in PUBLISHED.values():
+        assert set(printed) == {*BASELINES, "nbfnet", "kgcf"} - {"frequency"}
+    assert PUBLISHED["wn18rr"]["kgcf"].mrr == 0.553
+    assert CONTROL in ABLATIONS
+
+
+def test_all_is_every_target_and_shared_cells_are_there_once() -> None:
+    everything = cells_of("all", "default")
+    assert len({cell.key for cell in everything}) == len(everything)
+    assert {cell.key for target in TARGETS for cell in cells_of(target, "default")} == {c.key for c in everything}
+    with pytest.raises(UnknownNameError, match="no target called 'tabel1'. Did you mean 'table1'"):
+        cells_of("tabel1", "quick")
+
+
+def test_a_cell_is_computed_once_with_everything_that_it_depends_on(tmp_path: Path) -> None:
+    store, said = Store(tmp_path), list[str]()
+    first = work.compute_cells(store, [CELL], said.append)
+    assert first.computed == [CELL]
+    result = store.read(CELL)
+    assert result is not None
+    assert result["cell"]["changes"] == list(CELL.changes)
+    assert result["configuration"]["baseline"]["hidden"] == 4
+    assert result["protocol"]["filter"].startswith("known truths of all splits")
+    assert len(result["ranks"]) == 12
+    assert sum(1 / rank for rank in result["ranks"]) / 12 == pytest.approx(result["metrics"]["mrr"])
+    assert {"commit", "machine", "times", "dataset", "model", "preset", "seed"} <= set(result)
+    assert result["times"]["epochs"] == 2
+    assert not store.run_folder(CELL).exists()
+    before = store.file(CELL).stat().st_mtime_ns
+    again = work.compute_cells(store, [CELL], said.append)
+    assert again.there == [CELL]
+    assert store.file(CELL).stat().st_mtime_ns == before
+
+
+def test_an_interrupted_cell_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        fit(
+            dataset(),
+            store.run_folder(CELL),
+            model="drum",
+            changes=CELL.changes,
+            seed=0,
+            execution=Execution(Interrupting(1)),
+        )
+    monkeypatch.setattr(work, "fit", None)  # must not be needed: the run that was begun goes on
+    assert work.compute_cells(store, [CELL], lambda text: None).computed == [CELL]
+
+
+def test_a_cell_of_another_process_is_left_to_it(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    ready, go = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        with store.claimed(CELL) as ours:
+            os.write(ready[1], b"y" if ours else b"n")
+            os.read(go[0], 1)
+            os._exit(0)
+    assert os.read(ready[0], 1) == b"y"
+    assert work.compute_cells(store, [CELL], lambda text: None).elsewhere == [CELL]
+    os.write(go[1], b"x")
+    os.waitpid(child, 0)
+    with store.claimed(CELL) as ours:
+        assert ours  # a process that ended lets go of its cells
+
+
+def test_a_cell_that_fails_is_told_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def compute(cell: Cell, store: Store) -> dict[str, object]:
+        if cell.seed == 0:
+            raise KgcfError("No such graph.")
+        return {}
+
+    monkeypatch.setattr(work, "compute", compute)
+    said = list[str]()
+    outcome = work.compute_cells(Store(tmp_path), [CELL, replace(CELL, seed=1)], said.append)
+    assert [cell.seed for cell in outcome.computed] == [1]
+    assert outcome.failed == [(CELL, "No such graph.")]
+    assert "No such graph." in said[0]
+
+
+def test_damaged_results_are_refused(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(CELL, {})
+    store.file(CELL).write_text("{")
+    with pytest.raises(StorageError, match="Delete it; the cell is then computed again"):
+        store.read(CELL)
+    store.file(CELL).write_text('{"format": 99}')
+    with pytest.raises(StorageError, match="another version"):
+        store.read(CELL)

@@ -1,0 +1,127 @@
+"""The document says what the files say, in the same bytes every time; and the command line from cells to document."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from kgcf.cli import app
+from kgcf.errors import KgcfError
+from kgcf.reproduction.cells import Cell
+from kgcf.reproduction.report.document import write_document
+from kgcf.reproduction.store import Store
+from kgcf.reproduction.targets import CONTROL, TARGETS
+
+
+def reproduce(*given: str | Path) -> Result:
+    return CliRunner().invoke(app, ["reproduce", *map(str, given)], catch_exceptions=False)
+
+
+MACHINE = {"processor": "abacus", "cores": 1, "memory_gib": 1}
+
+
+def pretended(cell: Cell, better: Mapping[str, int]) -> dict[str, Any]:
+    """A result in which a variant's answers stand `better` places further up than 12."""
+    ranks = np.maximum(1, 12 - better.get(cell.variant, 0) + np.arange(40) % 3).tolist()
+    mrr = float(np.mean([1 / rank for rank in ranks]))
+    metrics = {"mrr": mrr, "mr": 5.0, "hits@1": 0.1, "hits@3": 0.2, "hits@10": mrr, "amri": 0.5}
+    relations = {f"r{i}": {"mrr": mrr * (1 + i / 10), "count": 4.0} for i in range(6)}
+    return {
+        "commit": "abc",
+        "machine": MACHINE,
+        "metrics": metrics,
+        "times": {"training_seconds": 60.0},
+        "ranks": ranks,
+        "per_relation": relations,
+        "train_triples": {f"r{i}": 10**i for i in range(6)},
+    }
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Results of all trained cells at the default scale, invented."""
+    made = Store(tmp_path_factory.mktemp("invented") / "cells")
+    gains = {"KGCF (default)": 6, "NBFNet + T": 0, "KGCF (paper)": -4, "transe": 9, "all parts (α = β = 0.1)": 3}
+    for target in ("table1", "table3", "figure4", "ablations"):
+        for cell in TARGETS[target]("default"):
+            made.write(cell, pretended(cell, {**gains, CONTROL: 5}))
+    inference = TARGETS["table4"]("default")[0]
+    seconds = {name: [1.0 + place] * 5 for place, name in enumerate(inference.variant.split(","))}
+    timed = {"seconds": seconds, "questions": 100, "test_questions": 1000, "protocol": "in one go"}
+    made.write(inference, {"commit": "abc", "machine": MACHINE, **timed})
+    return made
+
+
+def test_the_document_says_what_the_files_say(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "docs" / "results.md"
+    assert write_document(store, path)
+    text = path.read_text()
+    assert "**KGCF (default) is better on umls, " in text
+    assert "**KGCF (paper) is worse on umls, " in text
+    assert "**NBFNet + T is no different on any graph**" in text
+    assert "- umls: no, transe (" in text  # who is best in table 1
+    assert "- umls: no, random labels do better." in text  # the control of the ablations
+    assert "KGCF takes 1.20 times as long as NBFNet (the paper: 1.05)" in text
+    assert "| rgcn-distmult | 50.0 | 50.0 | 13 s |" in text  # five parts of a second, a tenth of the questions
+    assert "| rotate |" in text
+    assert "0.553" in text  # printed by the paper
+    assert "no, at frequent ones" in text  # gains grow with the frequency of the invented relations
+    assert {p.name for p in path.parent.iterdir()} == {
+        "results.md",
+        "figure4-wn18rr.svg",
+        "figure4-wn18rr_v1.svg",
+        "gain-by-frequency.svg",
+    }
+
+
+def test_the_same_files_give_the_same_bytes(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "docs" / "results.md"
+    write_document(store, path)
+    before = {p.name: p.read_bytes() for p in path.parent.iterdir()}
+    assert not write_document(store, path)
+    assert {p.name: p.read_bytes() for p in path.parent.iterdir()} == before
+    file = store.file(TARGETS["table3"]("default")[0])
+    kept = file.rename(file.with_suffix(".away"))
+    assert write_document(store, path)
+    kept.rename(file)
+    assert "171 of 172 cells" in path.read_text()
+
+
+def test_without_results_the_document_says_so(tmp_path: Path) -> None:
+    write_document(Store(tmp_path / "none"), tmp_path / "results.md")
+    assert "Nothing is computed yet" in (tmp_path / "results.md").read_text()
+
+
+def test_from_cells_to_the_document_as_people_type_it(tmp_path: Path) -> None:
+    results = ("--results", tmp_path / "cells")
+    listed = reproduce("table1", "--quick", "--list", *results)
+    assert listed.stdout.count("open  train-umls-") == 23
+    only = ("--only", "world", "--quick", *results)
+    done = reproduce("figure2", *only)
+    assert done.exit_code == 0
+    assert "1 cells computed, 0 were there" in done.stdout
+    again = reproduce("figure2", *only)
+    assert "0 cells computed, 1 were there" in again.stdout
+    written = reproduce("report", *results, "--document", tmp_path / "docs" / "results.md")
+    assert written.exit_code == 0
+    text = (tmp_path / "docs" / "results.md").read_text()
+    assert "relations have half of the train triples" in text
+    assert "1 of 2 cells (quick look" in text
+    assert (tmp_path / "docs" / "figure2-world.svg").is_file()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("tabel1",), "no target called 'tabel1'"),
+        (("table1", "--quick", "--full"), "Give --quick or --full, not both"),
+        (("table1", "--only", "nothing-like-it"), "No cell's name contains 'nothing-like-it'"),
+        (("table1", "--part", "3/2"), "--part cannot be '3/2'"),
+    ],
+)
+def test_mistakes_are_sentences(given: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    with pytest.raises(KgcfError, match=said):
+        reproduce(*given, "--results", tmp_path)
