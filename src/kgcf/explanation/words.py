@@ -153,12 +153,12 @@ def pair_sentences(explanation: Explanation) -> Iterator[str]:
     yield _role_sentence(e, evidence)
     found = evidence.substitute
     if found is None:
-        yield f"No pair has {_role(not evidence.factual_treatment)} under {e.relation.shown} to compare with."
+        yield f"No pair has {_role(not evidence.factual_treatment)} under “{e.relation.shown}” to compare with."
         return
     holds = "holds" if found.known else "is not known to hold"
     yield (
         f"The most similar pair with {_role(not evidence.factual_treatment)} is {found.head.shown} and "
-        f"{found.tail.shown}: there {e.relation.shown} {holds}."
+        f"{found.tail.shown}: there “{e.relation.shown}” {holds}."
     )
     own, other = chance(evidence.factual_probability), chance(evidence.other_probability)
     change = f"would be {other} instead of {own}" if own != other else f"would stay {own}"
@@ -197,7 +197,7 @@ def _role_sentence(explanation: Explanation, evidence: CounterfactualEvidence) -
     same, different = _MEANS[evidence.treatment]
     own = evidence.factual_treatment
     means = same if own else different
-    return f"Compared: {pair} have {_role(own)} under {explanation.relation.shown}, that is, {means}."
+    return f"Compared: {pair} have {_role(own)} under “{explanation.relation.shown}”, that is, {means}."
 
 
 def _role(same: bool) -> str:
@@ -212,7 +212,8 @@ def without_sentence(path: NamedPath) -> str:
     last = "" if effect.without.reached else ", and no path would be left"
     said = f"without it {chance(effect.without.probability)}{last}"
     if not effect.needed and not effect.against:
-        said = f"others say the same: {said}, without it and those above {chance(effect.together.probability)}"
+        above = f", without it and those above {chance(effect.together.probability)}"
+        said = f"others say the same: {said}{above if effect.together != effect.without else ''}"
     return f"  ({said})"
 
 
