@@ -14,11 +14,13 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
@@ -58,14 +60,15 @@ class Timed:
 
     seconds: list[float] = field(default_factory=list)
     processor: float = 0.0
-    errors: int = 0
+    refused: Counter[int] = field(default_factory=Counter)  # by status
 
-    def summary(self) -> dict[str, float]:
+    def summary(self) -> dict[str, Any]:
         """Milliseconds."""
         ordered = sorted(self.seconds)
         return {
             "requests": len(ordered),
-            "errors": self.errors,
+            "errors": self.refused.total(),
+            "statuses": dict(self.refused),
             "median_ms": round(1000 * statistics.median(ordered), 1),
             "p95_ms": round(1000 * ordered[int(0.95 * (len(ordered) - 1))], 1),
             "processor_ms": round(1000 * self.processor / len(ordered), 1),
@@ -123,7 +126,7 @@ def ask(server: Server, addresses: Sequence[str]) -> Timed:
         answer = connection.getresponse()
         answer.read()
         timed.seconds.append(time.perf_counter() - started)
-        timed.errors += answer.status != 200
+        timed.refused.update([answer.status] if answer.status != 200 else [])
     timed.processor = server.processor_seconds() - before
     connection.close()
     return timed
@@ -139,7 +142,7 @@ def ask_at_once(server: Server, addresses: Sequence[str]) -> Timed:
         thread.start()
     for thread in threads:
         thread.join()
-    joined = Timed([s for part in parts for s in part.seconds], 0.0, sum(part.errors for part in parts))
+    joined = Timed([s for part in parts for s in part.seconds], 0.0, sum((part.refused for part in parts), Counter()))
     joined.processor = server.processor_seconds() - before
     return joined
 

@@ -110,7 +110,7 @@ class ServedRun:
             new = self.reviews.add(answers)
             return f"{len(answers):,} links proposed, {new:,} of them new."
 
-        what = "all relations" if relations is None else ", ".join(self._shown(relations))
+        what = "all relations" if relations is None else ", ".join(f"“{name}”" for name in self._shown(relations))
         self.background.start(f"Proposing links of {what}", task.question_count, work)
 
     def close(self) -> None:
