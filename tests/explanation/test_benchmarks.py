@@ -33,7 +33,7 @@ def script(name: str) -> Any:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    changes = [*TINY, "training.epochs=1", "training.threads=1", "space.walks=2"]
+    changes = [*TINY, "training.epochs=3", "training.threads=1", "space.walks=2"]
     return fit(dataset(), tmp_path_factory.mktemp("runs") / "tiny", changes=changes)
 
 
@@ -116,13 +116,13 @@ def test_parts_are_measured_once(run: Run, tmp_path: Path, monkeypatch: pytest.M
     explanations = script("explanations")
     output = tmp_path / "report.json"
     monkeypatch.setattr(
-        "sys.argv", ["explanations.py", str(run.folder.path), "--triples", "3", "--output", str(output)]
+        "sys.argv", ["explanations.py", str(run.folder.path), "--triples", "9", "--output", str(output)]
     )
     explanations.main()
     report = json.loads(output.read_text(encoding="utf-8"))
     assert {*report} == {"run", "faithfulness, removal"}
     assert report["run"]["protocol"]["split"] == "test"
-    assert report["faithfulness, removal"]["asked"] == 3
+    assert report["faithfulness, removal"]["asked"] == 9
     monkeypatch.setattr(explanations, "measure_faithfulness", lambda *_: pytest.fail("measured twice"))
     explanations.main()
     assert json.loads(output.read_text(encoding="utf-8")) == report

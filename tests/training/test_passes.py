@@ -62,7 +62,8 @@ def test_an_epoch_asks_every_triple_from_both_ends_in_as_few_passes_as_possible(
 
 @pytest.mark.parametrize("share", [0.25, 0.5])
 def test_a_pass_hides_no_more_than_its_share_of_the_answers(share: float) -> None:
-    graph = dense(0)
+    star = [[0, 0, tail] for tail in range(1, 12)]
+    graph = KnowledgeGraph.build([*dense(0).triples.tolist(), *star], 12, 2)
     passes = Passes(graph, 8, share)
     asked = passes.epoch(0, 0).take(np.arange(len(passes)))
     for row, turned in enumerate(asked.turned.tolist()):

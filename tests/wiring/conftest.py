@@ -17,6 +17,7 @@ CHANGES = (
     "encoder.width=8",
     "decoder.hidden=8",
     "objective.negatives=4",
+    "objective.answers_share=0.5",
     "objective.alpha=0.3",
     "objective.beta=0.2",
     "space.walks=2",

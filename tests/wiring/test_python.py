@@ -18,8 +18,8 @@ from kgcf.errors import KgcfError, KgcfWarning, SettingsError, UnknownNameError
 from kgcf.explanation.words import sentences
 from kgcf.prediction.answers import Answers
 from kgcf.runs.folder import RunFolder
+from kgcf.runs.passes import passes_of
 from kgcf.runs.run import Run
-from kgcf.training.passes import Passes
 from tests.training.tiny import TINY, dataset
 from tests.wiring.conftest import Town
 
@@ -237,7 +237,7 @@ def test_results_carry_settings_seeds_commit_and_effort(town: Town) -> None:
     assert protocol["queries_asked"] == asked
     assert protocol["sweeps"] == pytest.approx(asked / len(town.run.data.graph), abs=1e-3)
     assert protocol["sweeps"] == 6, "three epochs ask every triple from both ends"
-    assert protocol["passes"] == 3 * len(Passes(town.run.data.graph, 8, 0.25)) < asked
+    assert protocol["passes"] == 3 * len(passes_of(town.run.data.graph, town.run.settings)) < asked
     assert 0 < protocol["queries_trained"] <= asked
     assert protocol["training_seconds"] > 0
     assert protocol["ties"].startswith("realistic")
