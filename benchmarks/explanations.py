@@ -137,6 +137,8 @@ class Questions:
             if found.paths:
                 seconds.append(time.process_time() - before)
         rest = seconds[1:]  # the first compiles and fills pools
+        if not rest:
+            return {"explanations": 0}
         return {"explanations": len(rest), "median_ms": 1e3 * float(np.median(rest)), "most_ms": 1e3 * max(rest)}
 
     @property

@@ -1,9 +1,9 @@
 """Textbook rules of the `family` benchmark: is the first path of an answer such a rule?
 
 Written down before it was measured on test, but after a list of frequent first paths on validation had been seen: the
-textbook rules would be the same without it, of the derived ones nobody can tell. In this graph (x, uncle, z) reads "x is the uncle of z": the heads of
-`husband` are heads of `father`. A rule is a sequence of kinds of steps from x to z, each of which may be written as a
-relation or as the inverse of another.
+textbook rules would be the same without it, of the derived ones nobody can tell. In this graph (x, uncle, z) reads "x
+is the uncle of z": the heads of `husband` are heads of `father`. A rule is a sequence of kinds of steps from x to z,
+each of which may be written as a relation or as the inverse of another.
 """
 
 from collections import Counter

@@ -33,7 +33,7 @@ def script(name: str) -> Any:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    changes = [*TINY, "training.epochs=3", "training.threads=1", "space.walks=2"]
+    changes = [*TINY, "training.epochs=1", "training.threads=1", "space.walks=2"]
     return fit(dataset(), tmp_path_factory.mktemp("runs") / "tiny", changes=changes)
 
 

@@ -15,7 +15,7 @@ from kgcf.explanation.words import answer_sentences, chance, pair_sentences, sur
 from kgcf.storage import write_text
 
 _CHOSEN = {
-    "removal": "without which the score falls and which give it by themselves",
+    "removal": "that the score needs or that give it by themselves",
     "gradient": "whose edges have the largest gradients",
     "integrated": "whose edges have the largest integrated gradients",
 }
