@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from fastapi import FastAPI
 
 from kgcf.data.source import read
 from kgcf.pipeline import evaluate_on_test, fit
 from kgcf.runs.run import Run
 from kgcf.web.application import make_application
+from kgcf.web.background import Background
+from kgcf.web.review.store import ReviewStore
 from kgcf.web.served_run import ServedRun
 from tests.training.tiny import dataset, write_folder
 from tests.web.clients import TestClient
@@ -61,13 +64,28 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return found
 
 
-@pytest.fixture
-def served(run: Run, tmp_path: Path) -> Iterator[ServedRun]:
-    found = ServedRun("family", run, "all", tmp_path / "review.sqlite")
+@pytest.fixture(scope="session")
+def loaded(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedRun]:
+    found = ServedRun("family", run, "all", tmp_path_factory.mktemp("reviews") / "review.sqlite")
     yield found
     found.close()
 
 
+@pytest.fixture(scope="session")
+def application(loaded: ServedRun) -> FastAPI:
+    return make_application({"family": loaded})
+
+
 @pytest.fixture
-def client(served: ServedRun) -> TestClient:
-    return TestClient(make_application({"family": served}), "http://127.0.0.1:8000")
+def served(loaded: ServedRun, tmp_path: Path) -> Iterator[ServedRun]:
+    """The run, with nothing judged, nothing measured and nothing running."""
+    loaded.reviews = ReviewStore(tmp_path / "review.sqlite")
+    loaded.background, loaded.diagnosing, loaded.diagnostics = Background(), Background(), None
+    yield loaded
+    loaded.background.stop()
+    loaded.diagnosing.stop()
+
+
+@pytest.fixture
+def client(application: FastAPI, served: ServedRun) -> TestClient:
+    return TestClient(application, "http://127.0.0.1:8000")

@@ -35,7 +35,7 @@ TRICKY = st.sampled_from(
 )
 TEXTS = st.one_of(TRICKY, st.text(st.characters(codec="utf-8"), max_size=30))
 SETTINGS = settings(
-    max_examples=15, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=6, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
