@@ -120,7 +120,7 @@ def test_parts_are_measured_once(run: Run, tmp_path: Path, monkeypatch: pytest.M
     )
     explanations.main()
     report = json.loads(output.read_text(encoding="utf-8"))
-    assert {*report} == {"run", "faithfulness, removal"}
+    assert {*report} == {"run", "faithfulness, removal", "speed"}
     assert report["run"]["protocol"]["split"] == "test"
     assert report["faithfulness, removal"]["asked"] == 9
     monkeypatch.setattr(explanations, "measure_faithfulness", lambda *_: pytest.fail("measured twice"))
