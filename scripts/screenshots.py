@@ -50,11 +50,11 @@ def take(page: Page, base: str) -> None:
     page.goto(f"{base}/question?head=Mexico&relation=is+member+of&top=8")
     page.screenshot(path=DOCS / "explorer-question.png")
     page.goto(f"{base}/answer?head=Mexico&relation=is+member+of&tail=Caribbean+Community")
-    page.wait_for_function("document.documentElement.dataset.drawn")
+    page.wait_for_selector("html[data-drawn]", state="attached")
     page.screenshot(path=DOCS / "explorer-answer.png")
     page.emulate_media(color_scheme="dark")
     page.goto(f"{base}/review")
-    page.wait_for_function("document.documentElement.dataset.ready")
+    page.wait_for_selector("html[data-ready=review]", state="attached")
     page.screenshot(path=DOCS / "explorer-review.png")
 
 

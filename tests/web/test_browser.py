@@ -104,7 +104,7 @@ def test_from_the_search_to_an_explanation(page: "Page") -> None:
     page.get_by_label("Known answers too").check()
     page.get_by_role("button", name="Ask").click()
     page.get_by_role("link", name="Why?").first.click()
-    page.wait_for_function("document.documentElement.dataset.drawn")
+    page.wait_for_selector("html[data-drawn]", state="attached")
     drawn: dict[str, Any] = page.evaluate("JSON.parse(document.documentElement.dataset.drawn)")
     assert drawn["visible"]
     assert len(drawn["paths"]) == page.locator("ol.paths > li").count()
@@ -136,7 +136,7 @@ def test_a_question_is_asked_with_the_keyboard_alone(page: "Page") -> None:
 def test_judging_with_the_keyboard_survives_a_reload(page: "Page", site: Site) -> None:
     propose(site)
     page.goto("/runs/family/review")
-    page.wait_for_function("document.documentElement.dataset.ready === 'review'")
+    page.wait_for_selector("html[data-ready=review]", state="attached")
     page.keyboard.press("a")
     assert "Your name first" in page.locator("#status").inner_text()
     page.keyboard.type("Ann")
@@ -166,7 +166,7 @@ def test_judging_with_the_keyboard_survives_a_reload(page: "Page", site: Site) -
 def test_hostile_names_do_nothing(page: "Page") -> None:
     for label in ("e1", "e9", "e5"):
         page.goto(f"/runs/family/answer?head={label}&relation=parent&tail=e12")
-        page.wait_for_function("document.documentElement.dataset.drawn")
+        page.wait_for_selector("html[data-drawn]", state="attached")
         page.goto(f"/runs/family/entity?name={label}")
         page.wait_for_load_state("networkidle")
     page.get_by_role("combobox").type("script>")
