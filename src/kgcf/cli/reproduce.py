@@ -26,7 +26,7 @@ def reproduce_command(
         ),
     ],
     quick: Annotated[bool, typer.Option("--quick", help="Minutes, on tiny graphs: whether everything runs.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="As long as the paper.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="More time and seeds; every other setting stays ours.")] = False,
     only: Annotated[str | None, typer.Option(help="Only cells whose name contains this; several with commas.")] = None,
     part: Annotated[str | None, typer.Option(help="K/N: every Nth cell from the Kth, for several machines.")] = None,
     listed: Annotated[

@@ -1,4 +1,4 @@
-"""The paper's tables and figures as lists of cells, at three scales: minutes, hours, and as the paper has it."""
+"""The paper's tables and figures as lists of cells, at three scales: minutes, hours, and days."""
 
 from collections.abc import Callable, Iterable
 from itertools import product

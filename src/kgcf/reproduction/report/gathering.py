@@ -11,7 +11,7 @@ from kgcf.reproduction.targets import TARGETS
 SCALE_WORDS = {
     "quick": "quick look: minutes on tiny graphs, which says that everything runs and little else",
     "default": "default: hours on one machine",
-    "full": "full: as long as the paper",
+    "full": "full: more time and seeds",
 }
 
 
