@@ -116,13 +116,13 @@ def test_parts_are_measured_once(run: Run, tmp_path: Path, monkeypatch: pytest.M
     explanations = script("explanations")
     output = tmp_path / "report.json"
     monkeypatch.setattr(
-        "sys.argv", ["explanations.py", str(run.folder.path), "--triples", "9", "--output", str(output)]
+        "sys.argv", ["explanations.py", str(run.folder.path), "--triples", "6", "--output", str(output)]
     )
     explanations.main()
     report = json.loads(output.read_text(encoding="utf-8"))
     assert {*report} == {"run", "faithfulness, removal", "speed"}
     assert report["run"]["protocol"]["split"] == "test"
-    assert report["faithfulness, removal"]["asked"] == 9
+    assert report["faithfulness, removal"]["asked"] == 6
     monkeypatch.setattr(explanations, "measure_faithfulness", lambda *_: pytest.fail("measured twice"))
     explanations.main()
     assert json.loads(output.read_text(encoding="utf-8")) == report

@@ -13,6 +13,7 @@ from kgcf.errors import DataError, KgcfError, StorageError
 from kgcf.pipeline import Execution, fit, open_run, resume
 from kgcf.runs.folder import RunFolder
 from kgcf.runs.run import Run
+from kgcf.storage import TEMPORARY
 from kgcf.training.distributed import World
 from tests.training.tiny import TINY, dataset, write_folder
 
@@ -108,6 +109,17 @@ def test_training_without_validation_keeps_the_last_weights(tmp_path: Path) -> N
 def test_resuming_a_finished_run_changes_nothing(run: Run) -> None:
     before = run.score([("e0", "parent", "e5")]).tolist()
     assert resume(run.folder.path).score([("e0", "parent", "e5")]).tolist() == before
+
+
+def test_resuming_deletes_what_a_kill_left_half_written(run: Run, tmp_path: Path) -> None:
+    """Files of our own and those that safetensors writes before it renames them; nothing of somebody else's."""
+    copy = tmp_path / "copy"
+    shutil.copytree(run.folder.path, copy)
+    left = [f".model.safetensors.abc{TEMPORARY}", ".tmp0PfUe9", ".tmp", ".tmp0PfUe9.notes"]
+    for name in left:
+        (copy / name).write_text("x")
+    resume(copy)
+    assert [(copy / name).exists() for name in left] == [False, False, True, True]
 
 
 def test_another_graph_with_the_same_relations(run: Run) -> None:

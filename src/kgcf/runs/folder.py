@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -36,6 +37,7 @@ CREATED = (
     SURVEY,
 )  # what is known before training; run.json makes it a run, so it is written last and deleted first
 _MINUTE = '{"stage": '  # how a line of the log begins that is not about an epoch
+_OF_SAFETENSORS = re.compile(r"\.tmp\w{6}")  # what the library writes and then renames to our temporary file
 _LONG_AGO = 600.0  # seconds; nobody writes a file for so long
 _EVALUATED = ("results.json", "calibration.json", "reliability.png")
 REVIEW = "review.sqlite"  # what reviewers said; SQLite keeps its log beside it while it is open
@@ -260,8 +262,8 @@ class RunFolder:
 
 
 def _is_temporary(name: str) -> bool:
-    """Whether a file was being written when its process was stopped."""
-    return name.startswith(".") and name.endswith(TEMPORARY)
+    """Whether a file was being written when its process was stopped, by us or, on our behalf, by safetensors."""
+    return (name.startswith(".") and name.endswith(TEMPORARY)) or _OF_SAFETENSORS.fullmatch(name) is not None
 
 
 def _before_test(graph: KnowledgeGraph, valid: NDArray[np.int32]) -> KnowledgeGraph:
