@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from kgcf.cli.evaluation_tables import calibration_table
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.prediction.calibration.calibrate import LIMIT
 from kgcf.prediction.calibration.completed_links import uncalibrated
 from kgcf.prediction.calibration.fitting import METHODS
-from kgcf.prediction.calibration.plots import calibration_table, plot_reliability
+from kgcf.prediction.calibration.plots import plot_reliability
 from kgcf.prediction.calibration.record import CalibrationRecord
 from kgcf.prediction.calibration.reliability import BINS, measure
 from kgcf.prediction.completion import plan_completion, rank_links

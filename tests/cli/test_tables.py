@@ -3,15 +3,24 @@
 import io
 import itertools
 import os
+import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from rich.console import RenderableType
 from rich.text import Text
 
+import kgcf
+from kgcf.baselines.frequency import FrequencyScorer
 from kgcf.cli.answer_tables import answer_table, show_answers
+from kgcf.cli.dataset_tables import facts_tables
 from kgcf.cli.datasets import LISTED
+from kgcf.cli.evaluation_tables import breakdown_tables, evaluation_table
 from kgcf.cli.tables import Column, DataTable, show_table
+from kgcf.data.statistics import describe
+from kgcf.evaluation.results import evaluate
 from kgcf.prediction.answers import Answer
 from kgcf.screen import Screen, cell
 
@@ -78,6 +87,32 @@ def test_a_report_in_a_pipe_is_as_wide_as_needed(monkeypatch: pytest.MonkeyPatch
     written = sys.stdout
     assert isinstance(written, io.StringIO)
     assert LONG in written.getvalue()
+
+
+def reports() -> list[RenderableType]:
+    """What `evaluate --details` and `datasets info` print."""
+    data = kgcf.read("world")
+    evaluation = evaluate(FrequencyScorer(data.test.observed), data, "test", model="frequency", limit=50)
+    facts = describe(data, np.random.default_rng(0))
+    headline = evaluation_table({"frequency": evaluation})
+    return [headline, breakdown_tables(evaluation, data.relations), facts_tables(facts, 5)]
+
+
+def test_reports_fit_and_keep_whole_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    for report in reports():
+        shown = {}
+        for width in (45, 200):
+            monkeypatch.setenv("COLUMNS", str(width))
+            monkeypatch.setattr(sys, "stdout", io.StringIO())
+            Screen().print(report)
+            written = sys.stdout
+            assert isinstance(written, io.StringIO)
+            shown[width] = written.getvalue()
+            assert max(map(len, shown[width].splitlines())) <= width
+        assert "No room for: " in shown[45]
+        assert "No room for: " not in shown[200]
+        narrow, wide = (set(re.findall(r"(?<!@)\b\d[\d,.%]*", shown[width])) for width in (45, 200))
+        assert narrow <= wide
 
 
 def test_a_list_through_a_real_pipe() -> None:

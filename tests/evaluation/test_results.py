@@ -66,7 +66,7 @@ def test_breakdowns_add_up_on_world() -> None:
     assert written["metrics"]["both"]["realistic"]["hits_at_10"] == written["hits@10"]
     needed = {"dataset", "split", "model", "ties", "filter", "candidates", "seed", "commit", "processor", "seconds"}
     assert needed <= set(written["protocol"])
-    assert evaluation_table({"frequency": result}).row_count == 1
+    assert len(evaluation_table({"frequency": result}).rows) == 1
     assert breakdown_tables(result, data.relations).renderables
 
 

@@ -1,13 +1,12 @@
 """Facts about a dataset as tables for people."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from kgcf.cli.tables import Column, DataTable, report_table
 from kgcf.data.statistics import CATEGORIES, DatasetFacts, GraphFacts, QueryFacts
-from kgcf.screen import cell
 
 
 def facts_tables(facts: DatasetFacts, relations: int) -> Group:
@@ -22,22 +21,15 @@ def facts_tables(facts: DatasetFacts, relations: int) -> Group:
     return Group(*spaced[:-1])
 
 
-def _table(title: str | Text, columns: Iterable[str]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False)
-    for index, column in enumerate(columns):
-        table.add_column(column, justify="right" if index else "left", overflow="fold")
-    return table
-
-
-def _counts(facts: DatasetFacts) -> Table:
-    table = _table(cell(facts.name), ("", "entities", "relations", "train", "valid", "test"))
+def _counts(facts: DatasetFacts) -> DataTable:
+    table = report_table(facts.name, ("", "entities", "relations", "train", "valid", "test"), first_to_go=("valid",))
     counts = (facts.entities, facts.relations, facts.train, facts.valid, facts.test)
     table.add_row("inductive" if facts.inductive else "transductive", *(f"{count:,}" for count in counts))
     return table
 
 
-def _graphs(graphs: tuple[GraphFacts, ...]) -> Table:
-    table = _table("observed graph", ("", *(graph.title for graph in graphs)))
+def _graphs(graphs: tuple[GraphFacts, ...]) -> DataTable:
+    table = report_table("observed graph", ("", *(graph.title for graph in graphs)))
     rows: dict[str, Callable[[GraphFacts], str]] = {
         "triples": lambda g: f"{g.triples:,}",
         "relations in use": lambda g: f"{g.relations:,}",
@@ -53,8 +45,8 @@ def _graphs(graphs: tuple[GraphFacts, ...]) -> Table:
     return table
 
 
-def _queries(queries: tuple[QueryFacts, ...]) -> Table:
-    table = _table("triples to predict", ("", *(query.split for query in queries)))
+def _queries(queries: tuple[QueryFacts, ...]) -> DataTable:
+    table = report_table("triples to predict", ("", *(query.split for query in queries)))
     rows: dict[str, Callable[[QueryFacts], int]] = {
         "triples": lambda q: q.triples,
         "with an entity unseen in the graph": lambda q: q.unseen_entity,
@@ -72,9 +64,9 @@ def _queries(queries: tuple[QueryFacts, ...]) -> Table:
     return table
 
 
-def _hops(facts: DatasetFacts) -> Table:
+def _hops(facts: DatasetFacts) -> DataTable:
     columns = [f"entities, {graph.title}" for graph in facts.graphs] + [f"{q.split} positives" for q in facts.queries]
-    table = _table("within k hops (edges both ways)", ("k", *columns))
+    table = report_table("within k hops (edges both ways)", ("k", *columns), first_to_go=columns[1:-1])
     for k in range(len(facts.graphs[0].within_hops)):
         sizes = [
             f"{g.within_hops[k]:,.1f} ({g.within_hops[k] / max(g.connected_entities, 1):.1%})" for g in facts.graphs
@@ -83,12 +75,11 @@ def _hops(facts: DatasetFacts) -> Table:
     starts = "/".join(f"{graph.starts:,}" for graph in facts.graphs)
     pairs = "/".join(f"{query.pairs:,}" for query in facts.queries)
     table.caption = f"means over {starts} sampled entities, the start included; shares over {pairs} triples"
-    table.caption_justify = "left"
     return table
 
 
-def _categories(facts: DatasetFacts) -> Table:
-    table = _table("relation categories", ("", "relations", "train", "valid", "test"))
+def _categories(facts: DatasetFacts) -> DataTable:
+    table = report_table("relation categories", ("", "relations", "train", "valid", "test"))
     for category in CATEGORIES:
         members = [relation for relation in facts.per_relation if relation.category == category]
         sums = (sum(getattr(relation, part) for relation in members) for part in ("train", "valid", "test"))
@@ -96,14 +87,16 @@ def _categories(facts: DatasetFacts) -> Table:
     return table
 
 
-def _relations(facts: DatasetFacts, count: int) -> Table:
+def _relations(facts: DatasetFacts, count: int) -> DataTable:
     ordered = sorted(facts.per_relation, key=lambda relation: -relation.train)
     shown = ordered[:count]
     title = "relations" if len(shown) == len(ordered) else f"relations, {len(shown)} of {len(ordered)}"
-    table = _table(title, ("", "kind", "train", "share", "test", "share", "tails/head", "heads/tail", "symmetric"))
+    names = ("", "kind", "train", "of train", "test", "of test", "tails/head", "heads/tail", "symmetric")
+    least = ("symmetric", "of test", "heads/tail", "tails/head", "test", "of train", "kind")
+    table = report_table(title, names, first_to_go=least)
     for relation in shown:
         table.add_row(
-            cell(relation.name),
+            relation.name,
             relation.category,
             f"{relation.train:,}",
             f"{relation.train / max(facts.train, 1):.1%}",
@@ -116,13 +109,13 @@ def _relations(facts: DatasetFacts, count: int) -> Table:
     return table
 
 
-def _mirrors(facts: DatasetFacts) -> Table:
-    table = _table("relations that mirror each other in train", ("", "and", "kind", "share"))
-    table.columns[1].justify = "left"
+def _mirrors(facts: DatasetFacts) -> DataTable:
+    columns = [Column("", folds=True), Column("and", folds=True), Column("kind", spare=1), Column("share", right=True)]
+    table = DataTable(columns, title="relations that mirror each other in train")
     for mirror in sorted(facts.mirrors, key=lambda m: -m.share)[:10]:
-        table.add_row(cell(mirror.first), cell(mirror.second), mirror.kind, f"{mirror.share:.0%}")
+        table.add_row(mirror.first, mirror.second, mirror.kind, f"{mirror.share:.0%}")
     if len(facts.mirrors) > 10:
-        table.caption, table.caption_justify = f"the first 10 of {len(facts.mirrors):,}", "left"
+        table.caption = f"the first 10 of {len(facts.mirrors):,}"
     return table
 
 

@@ -1,12 +1,11 @@
 """The diagnostics as tables for people."""
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from kgcf.causal.counterfactual.diagnostics import Diagnostics, MatchSummary
 from kgcf.causal.counterfactual.effects import Effect
-from kgcf.screen import cell
+from kgcf.cli.tables import DataTable, report_table
 
 
 def diagnostics_tables(diagnostics: Diagnostics, relations: int) -> Group:
@@ -18,19 +17,10 @@ def diagnostics_tables(diagnostics: Diagnostics, relations: int) -> Group:
     return Group(*spaced[:-1])
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False)
-    for index, column in enumerate(columns):
-        table.add_column(column, justify="right" if index else "left", overflow="fold")
-    table.caption_justify = "left"
-    return table
-
-
-def _shares(diagnostics: Diagnostics) -> Table:
+def _shares(diagnostics: Diagnostics) -> DataTable:
     shares = diagnostics.shares
-    table = _table(
-        f"share with T = 1: the same neighbourhood role, by {diagnostics.method}", "", "positives", "random negatives"
-    )
+    title = f"share with T = 1: the same neighbourhood role, by {diagnostics.method}"
+    table = report_table(title, ("", "positives", "random negatives"))
     table.add_row("train, full graph", _number(shares.train), _number(shares.train_negatives))
     left_out = _number(shares.train_left_out), _number(shares.train_negatives_left_out)
     table.add_row(f"train, {diagnostics.left_out} left out", *left_out)
@@ -39,9 +29,9 @@ def _shares(diagnostics: Diagnostics) -> Table:
     return table
 
 
-def _matches(diagnostics: Diagnostics) -> Table:
+def _matches(diagnostics: Diagnostics) -> DataTable:
     matches = diagnostics.matches
-    table = _table(f"counterfactuals of the train triples, candidates {diagnostics.candidates}", "", "")
+    table = report_table(f"counterfactuals of the train triples, candidates {diagnostics.candidates}", ("", ""))
     table.add_row("triples", f"{matches.triples:,}")
     table.add_row("matched", f"{matches.matched:,} ({_share(matches)})")
     distances = " / ".join(_number(matches.distance(quantile)) for quantile in (0.05, 0.25, 0.5, 0.75, 0.95))
@@ -52,10 +42,11 @@ def _matches(diagnostics: Diagnostics) -> Table:
     return table
 
 
-def _effects(diagnostics: Diagnostics) -> Table:
+def _effects(diagnostics: Diagnostics) -> DataTable:
     effects = diagnostics.effects
     left_out = "own links" if diagnostics.remove == "pair" else "own edges"
-    table = _table(f"average treatment effect, observed pairs, {left_out} left out", "", "ATE", "error", "pairs", "")
+    title = f"average treatment effect, observed pairs, {left_out} left out"
+    table = report_table(title, ("", "ATE", "error", "pairs", "is it zero?"), first_to_go=("pairs", "error"))
     names = {"all relations": effects.effect, "placebo: T shuffled": effects.shuffled_treatment}
     for name, effect in {**names, "placebo: labels permuted": effects.permuted_labels}.items():
         shown = {None: "", True: "zero within 3 errors", False: "not zero"}[effect.vanishes]
@@ -69,17 +60,19 @@ def _relations(diagnostics: Diagnostics, count: int) -> Group:
     shown = diagnostics.relations[:count]
     whole = len(shown) == len(diagnostics.relations)
     title = "by relation" if whole else f"by relation, {len(shown)} of {len(diagnostics.relations)}"
-    matches = _table(title, "", "triples", "T = 1", "matched", "distance", "A^CF | 0", "A^CF | 1")
-    effects = _table(f"effects {title}", "", "ATE", "error", "T shuffled", "labels permuted")
+    counted = ("", "triples", "T = 1", "matched", "distance", "A^CF | 0", "A^CF | 1")
+    matches = report_table(title, counted, first_to_go=("triples", "distance", "T = 1", "matched"))
+    names = ("", "ATE", "error", "T shuffled", "labels permuted")
+    effects = report_table(f"effects {title}", names, first_to_go=("labels permuted", "T shuffled"))
     for part in shown:
         summary, effect = part.matches, part.effects.effect
         figures = (summary.treated, summary.distance(0.5), summary.outcome_untreated, summary.outcome_treated)
         treated, distance, untreated_outcome, treated_outcome = map(_number, figures)
         row = (f"{summary.triples:,}", treated, _share(summary), distance, untreated_outcome, treated_outcome)
-        matches.add_row(cell(part.name), *row)
+        matches.add_row(part.name, *row)
         placebos = (part.effects.shuffled_treatment, part.effects.permuted_labels)
         row_of_effects = (_signed(effect.estimate), _number(effect.standard_error), *map(_in_errors, placebos))
-        effects.add_row(cell(part.name), *row_of_effects)
+        effects.add_row(part.name, *row_of_effects)
     matches.caption = "distance: median; A^CF | T: share of the substitutes with treatment T that are known triples"
     effects.caption = "placebos: in standard errors, beyond 3 marked !"
     return Group(matches, Text(), effects)

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
 from kgcf.screen import Screen, cell, print_rows
 
 Cell = Text | str | int | float
-_FOLDED = 10  # columns of the screen that a text which folds needs at least
+_FOLDED, _WORD = 10, 20  # columns of the screen that a text which folds needs at least; a word longer than this breaks
 _GAP = 2  # between two columns
 
 
@@ -39,6 +40,17 @@ class DataTable:
     rows: list[Sequence[Cell]] = field(default_factory=list)
     title: str = ""
     caption: str = ""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """What is printed where the table is part of a report."""
+        table, left_out = self.for_people(options.max_width)
+        yield table
+        if left_out:
+            yield Text(f"No room for: {', '.join(left_out)}. Widen the terminal.", "dim")
+
+    def add_row(self, *cells: Cell) -> None:
+        """One more row."""
+        self.rows.append(cells)
 
     def for_people(self, width: int) -> tuple[Table, list[str]]:
         """The table with the columns that have room, and the titles of those that have none."""
@@ -64,6 +76,13 @@ class DataTable:
     def for_programs(self) -> list[list[str]]:
         """The titles and all cells in full."""
         return [[c.title for c in self.columns], *([str(value) for value in row] for row in self.rows)]
+
+
+def report_table(title: str, names: Sequence[str], first_to_go: Sequence[str] = (), caption: str = "") -> DataTable:
+    """A table of a report: a name that folds, then figures; a narrow terminal loses `first_to_go`, in this order."""
+    spare = {name: len(first_to_go) - at for at, name in enumerate(first_to_go)}
+    figures = [Column(name, right=True, spare=spare.get(name, 0)) for name in names[1:]]
+    return DataTable([Column(names[0], folds=True), *figures], title=title, caption=caption)
 
 
 def show_table(table: DataTable, in_full: DataTable | None = None) -> None:
@@ -95,4 +114,7 @@ def _needed(column: Column, cells: Sequence[Text]) -> int:
     """The least width at which the column can be read."""
     title = column.title if not column.folds else ""
     widest = max((cell_len(text.plain) for text in (cell(title), *cells)), default=0)
-    return min(widest, _FOLDED) if column.folds else widest
+    if not column.folds:
+        return widest
+    words = [cell_len(word) for text in cells for word in text.plain.split()]
+    return min(widest, max(_FOLDED, *(length for length in words if length <= _WORD), 0))

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kgcf.cli.evaluation_tables import calibration_table
 from kgcf.errors import SettingsError
 from kgcf.prediction.calibration.fitting import CalibrationReport
-from kgcf.prediction.calibration.plots import calibration_table, plot_reliability
+from kgcf.prediction.calibration.plots import plot_reliability
 from kgcf.prediction.calibration.reliability import Reliability, measure
 
 PAIRS = st.lists(
@@ -107,7 +108,7 @@ def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
 
 def test_the_table_shows_before_and_after() -> None:
     found = report()
-    cells = [str(next(iter(column.cells))) for column in calibration_table([("a run", "platt", found)]).columns]
+    cells = [str(shown) for shown in calibration_table([("a run", "platt", found)]).rows[0]]
     before, after = found.reliability["sigmoid"], found.reliability["platt"]
     assert cells[:4] == ["a run", "test", "platt", "300"]
     assert cells[5] == f"{before.ece:.4f} → {after.ece:.4f}"

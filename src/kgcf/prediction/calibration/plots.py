@@ -1,32 +1,15 @@
-"""Calibration for people: a table of what it changed, and the reliability plot."""
+"""The reliability plot of a calibration."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
 from kgcf.figure_files import check_picture, save_picture
 from kgcf.prediction.calibration.fitting import CalibrationReport
-from kgcf.screen import cell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _COLOURS = {"sigmoid": "#b0482a", "platt": "#1f6f8b", "isotonic": "#3d7d3a"}
-
-
-def calibration_table(reports: Sequence[tuple[str, str, CalibrationReport]]) -> Table:
-    """One row per (name, method in use, report): before is the sigmoid, after is the method in use."""
-    title = "calibration: the ten best new answers of each question, sigmoid → calibrated"
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for column, name in enumerate(("run", "questions", "method", "answers", "base rate", "ECE", "Brier")):
-        table.add_column(name, justify="right" if column > 2 else "left", overflow="fold")
-    for name, method, report in reports:
-        before, after = report.reliability["sigmoid"], report.reliability[method]
-        changes = (f"{before.ece:.4f} → {after.ece:.4f}", f"{before.brier:.4f} → {after.brier:.4f}")
-        table.add_row(cell(name), report.split, method, f"{report.answers:,}", f"{report.base_rate:.3f}", *changes)
-    return table
 
 
 def plot_reliability(report: CalibrationReport, method: str, path: Path) -> None:
