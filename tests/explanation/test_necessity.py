@@ -105,11 +105,7 @@ def greedy_by_hand(case: Case, top: int, least: float) -> list[frozenset[int]]:
         drop = case.importance.logit - rebuilt(case, seen - taken)
         return drop, drop + alone(case, {*taken}) - case.nothing.logit
 
-    def risen(path: frozenset[int]) -> bool:
-        before, after = (1 / (1 + np.exp(-logit)) for logit in (case.importance.logit, rebuilt(case, seen - path)))
-        return bool(after > before + min(0.01, 0.1 * before))
-
-    left = [path for path in paths if not risen(path)]
+    left = [path for path in paths if rebuilt(case, seen - path) <= case.importance.logit]
     chosen: list[frozenset[int]] = []
     drop, value = 0.0, 0.0
     while left and len(chosen) < top:
@@ -156,9 +152,9 @@ def test_a_path_without_which_the_score_rises_is_never_a_reason() -> None:
     for case in cases():
         chosen = find_paths(case, EVERY)
         for effect in (*chosen.effects, *chosen.against_effects):
-            assert effect.against == (effect.without.probability > case.probability + 0.01)  # of about a half
+            assert effect.against == (effect.without.logit > case.importance.logit)
         assert not any(effect.against for effect in chosen.effects)
-        assert all(effect.against for effect in chosen.against_effects)
+        assert all(effect.without.probability > case.probability + 0.01 for effect in chosen.against_effects)
         assert not {*chosen.paths} & {*chosen.against}
         against += len(chosen.against)
     assert against > 3

@@ -77,12 +77,12 @@ def choose_paths(
 ) -> tuple[int, ...]:
     """The paths to show, by their position among those tried: first the one of greatest value, then by joint value.
 
-    Never one without which the score rises noticeably. The next path must not give back any of the joint drop of those
-    before it, and must add `LEAST` to that or to their value; from the second on, the `finalists` best by themselves
-    compete. `value_of` is there to compare: other values choose worse paths (docs/explanations.md).
+    Never one without which the score rises, however little. The next path must not give back any of the joint drop of
+    those before it, and must add `LEAST` to that or to their value; from the second on, the `finalists` best by
+    themselves compete. `value_of` is there to compare: other values choose worse paths (docs/explanations.md).
     """
     drops, values = tried.scored.drops, value_of(tried.scored)
-    left = [int(i) for i in np.argsort(-values, kind="stable") if not tried.opposed[i]]
+    left = [int(i) for i in np.argsort(-values, kind="stable") if drops[i] >= 0]
     if not left or values[left[0]] < LEAST:
         return ()
     chosen, left = left[:1], left[1 : 1 + finalists]
@@ -109,7 +109,7 @@ def path_effects(case: Case, tried: Tried, shown: Sequence[int]) -> tuple[PathEf
         unions.append(np.array(sorted(taken), dtype=np.int64))
     joint, scored = case.without(unions), tried.scored
     return tuple(
-        PathEffect(float(scored.drops[i]), scored.without[i], scored.alone[i], together, bool(tried.opposed[i]))
+        PathEffect(float(scored.drops[i]), scored.without[i], scored.alone[i], together)
         for i, together in zip(shown, joint, strict=True)
     )
 

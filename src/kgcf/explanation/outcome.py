@@ -28,7 +28,11 @@ class PathEffect:
     without: Outcome  # on the graph without its edges
     alone: Outcome  # on the graph of this path alone
     together: Outcome  # without its edges and those of all paths shown before it
-    against: bool  # whether the probability rises noticeably without the path: then it is no reason
+
+    @property
+    def against(self) -> bool:
+        """Whether the score rises without the path, however little: then it is no reason."""
+        return self.drop < 0
 
     @property
     def needed(self) -> bool:
