@@ -13,6 +13,7 @@ from kgcf.causal.treatment import TreatmentSettings
 from kgcf.causal.treatment.settings import SEEDED
 from kgcf.choices import Candidates
 from kgcf.errors import SettingsError, closest, unknown_name
+from kgcf.memory.settings import MemorySettings
 from kgcf.model.kgcf import DecoderSettings
 from kgcf.propagation.layers.encoder import EncoderSettings
 from kgcf.training.objective import ObjectiveSettings
@@ -41,6 +42,7 @@ class Settings(BaseModel):
     matching: MatchingSettings = MatchingSettings()
     objective: ObjectiveSettings = ObjectiveSettings()
     training: TrainingSettings = TrainingSettings()
+    memory: MemorySettings = MemorySettings()
 
     @property
     def needs_matching(self) -> bool:
@@ -54,6 +56,7 @@ Changes = str | Iterable[str] | Mapping[str, Any]  # "section.key=value", severa
 _PLAIN: Values = {
     "encoder": {"context": "none"},
     "training": {"skip_unreached": False, "schedule": "constant"},
+    "memory": {"enabled": "off"},
 }
 PRESETS: dict[str, Values] = {
     "default": {},

@@ -4,6 +4,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kgcf.explanation.explanation import Explanation
+from kgcf.explanation.memory_evidence import memory_sentences
 from kgcf.explanation.named_paths import NamedPath
 from kgcf.explanation.words import (
     answer_sentences,
@@ -20,6 +21,8 @@ def print_explanation(screen: Screen, explanation: Explanation, detail: bool = F
         screen.print(cell(line, "bold"))
     if explanation.paths:
         screen.print(path_table(explanation))
+    for line in memory_sentences(explanation.memory, explanation.relation):
+        screen.print(cell(line))
     parts = (missing_path_sentences, counterfactual_sentences, deletion_sentences)
     for part in parts:
         for line in part(explanation):

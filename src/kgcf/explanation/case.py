@@ -52,6 +52,20 @@ class Case:
         return self.tail, self.relation - count, self.head
 
     @cached_property
+    def memory_part(self) -> tuple[float, bool]:
+        """What memory adds to the logit, and whether it was asked; (0, False) for a run without memory."""
+        question = np.array([self.head]), np.array([self.relation]), np.array([[self.tail]])
+        parts, heard = self.observed.memory_parts(*question, self.hidden)
+        return float(parts[0, 0]), bool(heard[0, 0])
+
+    def probabilities(self, logits: NDArray[np.float64], reached: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Of the answer, if these [Q] were the logits of the paths: memory's part stays what it is."""
+        part, heard = self.memory_part
+        asked = np.full(len(logits), heard)
+        total = logits + self.observed.moved(asked, reached) + part
+        return self.observed.calibration.probabilities(total, reached | asked)
+
+    @cached_property
     def lattice(self) -> Lattice:
         """The walks from head to tail."""
         return Lattice.of(self.plan)

@@ -45,7 +45,7 @@ def check_deletion(
     paths += [("random", drawn)] if drawn is not None else []
     paths.append(("shortest", case.shortest_paths(1)[0]))
     logits, reached = case.logits_without([np.array(path.triples) for _, path in paths])
-    probabilities = case.observed.calibration.probabilities(logits, reached)
+    probabilities = case.probabilities(logits, reached)
     return tuple(
         Deletion(
             removed=kind,

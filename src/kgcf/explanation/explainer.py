@@ -13,6 +13,7 @@ from kgcf.explanation.counterfactual import EdgeTable, Matching, find_edge_treat
 from kgcf.explanation.deletion import Deletion, check_deletion
 from kgcf.explanation.explanation import Asked, Explanation
 from kgcf.explanation.importance import Attribution
+from kgcf.explanation.memory_evidence import find_memory_evidence
 from kgcf.explanation.named_paths import NamedPath, name_path
 from kgcf.explanation.paths import Layers, Path, Weighting
 from kgcf.prediction.observed_graph import ObservedGraph
@@ -80,6 +81,7 @@ class Explainer:
         if found.paths and check:
             deletions = check_deletion(case, found.paths[0], np.random.default_rng(seed), show)
         h, r, t = case.triple
+        memory, reached = find_memory_evidence(case), np.array([case.importance.reached])
         return Explanation(
             head=self.observed.entities.named(h),
             relation=self.observed.relations.named(r),
@@ -87,8 +89,8 @@ class Explainer:
             asked="tail" if case.relation == r else "head",
             known=case.known,
             hidden=len(case.hidden.triples),
-            logit=case.importance.logit,
-            probability=self.observed.probability(case.importance.logit, case.importance.reached),
+            logit=case.importance.logit if memory is None else memory.logit,
+            probability=float(case.probabilities(np.array([case.importance.logit]), reached)[0]),
             probability_from=self.observed.calibration.method,
             reached=case.importance.reached,
             weighting=weighting,
@@ -98,6 +100,7 @@ class Explainer:
             bound=found.bound,
             counterfactual=None if matching is None else find_evidence(case, matching),
             deletion=deletions,
+            memory=memory,
         )
 
     @cached_property

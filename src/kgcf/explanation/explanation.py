@@ -8,6 +8,7 @@ from kgcf.data.vocabulary import Named
 from kgcf.explanation.counterfactual import CounterfactualEvidence
 from kgcf.explanation.deletion import Deletion
 from kgcf.explanation.importance import Attribution
+from kgcf.explanation.memory_evidence import MemoryEvidence
 from kgcf.explanation.named_paths import NamedPath
 from kgcf.explanation.paths import Layers, Weighting
 from kgcf.prediction.calibration.fitting import Method
@@ -37,6 +38,7 @@ class Explanation:
     bound: float | None  # None: exactly the best paths; else the search stopped, and a missed path weighs at most this
     counterfactual: CounterfactualEvidence | None  # None: the model has no treatment
     deletion: tuple[Deletion[NamedPath], ...]  # none without a path, or where the check was not asked for
+    memory: MemoryEvidence | None = None  # None: the run has no memory that knows these entities
 
     @property
     def triple(self) -> str:

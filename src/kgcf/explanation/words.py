@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kgcf.explanation.counterfactual import CounterfactualEvidence
 from kgcf.explanation.deletion import Deletion
 from kgcf.explanation.explanation import Explanation
+from kgcf.explanation.memory_evidence import about_paths_sentences, memory_sentences
 from kgcf.explanation.named_paths import NamedPath
 
 _REMOVED = {
@@ -19,6 +20,7 @@ def sentences(explanation: Explanation, detail: bool = False) -> list[str]:
     return [
         *answer_sentences(explanation, detail),
         *path_sentences(explanation),
+        *memory_sentences(explanation.memory, explanation.relation),
         *counterfactual_sentences(explanation),
         *deletion_sentences(explanation),
     ]
@@ -118,6 +120,8 @@ def deletion_sentences(explanation: Explanation) -> Iterator[str]:
     """What happens without the path, and without the controls."""
     for deletion in explanation.deletion:
         yield deletion_sentence(explanation, deletion)
+    if explanation.deletion:
+        yield from about_paths_sentences(explanation.memory)
     if explanation.deletion and all(found.removed != "random" for found in explanation.deletion):
         yield "No random path of the same length was met, so that control is missing."
 

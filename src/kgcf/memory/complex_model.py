@@ -20,7 +20,7 @@ class ComplEx:
 
     @classmethod
     def draw(cls, entity_count: int, relation_count: int, rank: int, init: float, seed: int) -> "ComplEx":
-        """Normal numbers of deviation `init`; `relation_count` is R, and inverse relations have vectors of their own."""
+        """Normal numbers of deviation `init`; inverse relations have vectors of their own."""
         generator = torch.Generator().manual_seed(seed)
         sizes = ((entity_count, 2 * rank), (2 * relation_count, 2 * rank))
         return cls(*(torch.randn(size, generator=generator).mul_(init) for size in sizes))

@@ -14,6 +14,7 @@ from kgcf.memory.complex_model import ComplEx
 from kgcf.storage import map_arrays, read_header, save_arrays
 
 FILE = "memory.safetensors"
+_BLOCK = 32  # questions that are computed together
 _FLAT = 1e-6  # a standard deviation below which a memory has no opinion
 
 
@@ -38,13 +39,23 @@ class Memory:
         return known
 
     def opinions(self, heads: NDArray[np.int64], relations: NDArray[np.int64]) -> NDArray[np.float32]:
-        """[B, M] scores of the known entities, of mean 0 and variance 1 in every question; all of them spoken about."""
+        """[B, M] scores of the known entities, of mean 0 and variance 1 in every question; all of them spoken about.
+
+        Questions are computed in blocks of one size, so that an opinion does not depend on what else is asked.
+        """
         places = self.places(heads)
-        scores = self.model.score_tails(torch.from_numpy(places), torch.from_numpy(relations)).numpy()
-        centred = scores - scores.mean(axis=1, keepdims=True)
-        spread = np.sqrt((centred * centred).mean(axis=1, keepdims=True))
-        result: NDArray[np.float32] = np.where(spread > _FLAT, centred / np.maximum(spread, _FLAT), 0.0)
-        return result.astype(np.float32)
+        result = np.empty((len(heads), len(self.known)), dtype=np.float32)
+        for first in range(0, len(heads), _BLOCK):
+            part = slice(first, first + _BLOCK)
+            result[part] = _standardised(self._scores(places[part], relations[part]))
+        return result
+
+    def _scores(self, places: NDArray[np.int64], relations: NDArray[np.int64]) -> NDArray[np.float32]:
+        """[≤ block, M] plain scores."""
+        missing = _BLOCK - len(places)
+        filled = [torch.from_numpy(np.pad(part, (0, missing), mode="edge")) for part in (places, relations)]
+        scores: NDArray[np.float32] = self.model.score_tails(*filled).numpy()[: len(places)]
+        return scores
 
     def save(self, path: Path) -> None:
         """Write everything to one `.safetensors` file, atomically."""
@@ -57,3 +68,12 @@ class Memory:
         arrays = map_arrays(path)
         known, relations = (np.array(arrays[name]) for name in ("known", "known_relations"))
         return cls(complex_from(arrays), known, relations, json.loads(read_header(path)[1]["facts"]))
+
+
+def _standardised(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Rows of mean 0 and variance 1; zeros where all scores are the same."""
+    centred = scores - scores.mean(axis=1, keepdims=True)
+    spread = np.sqrt((centred * centred).mean(axis=1, keepdims=True))
+    centred /= np.maximum(spread, _FLAT)
+    centred[spread[:, 0] <= _FLAT] = 0
+    return centred

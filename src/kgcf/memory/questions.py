@@ -41,9 +41,7 @@ class Questions:
         """Steps in an epoch."""
         return -(-self.row_count(answers) // self._rows_per_step(answers, batch_size))
 
-    def steps(
-        self, answers: int, batch_size: int, generator: np.random.Generator, first: int = 0
-    ) -> Iterator[Rows]:
+    def steps(self, answers: int, batch_size: int, generator: np.random.Generator, first: int = 0) -> Iterator[Rows]:
         """The rows of every step of an epoch from step `first` on; `batch_size` answers in a step on average.
 
         Which answers of a question share a row, and in which order rows come, is drawn anew with the generator.

@@ -1,5 +1,6 @@
 """A model at work on one observed graph: scores of all entities, and exact logits of chosen candidates."""
 
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -13,9 +14,20 @@ from kgcf.data.vocabulary import Vocabulary
 from kgcf.machine import memory_bound as bound
 from kgcf.model.kgcf import KGCF
 from kgcf.model.scorer import GraphScorer
+from kgcf.prediction.blending.recall import Recall
+from kgcf.prediction.blending.scorer import BlendedScorer
 from kgcf.prediction.calibration.fitting import UNCALIBRATED, Calibration
 from kgcf.propagation.layers.sparse import budget_for
 from kgcf.propagation.plan.planner import Planner
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerLogits:
+    """What is said about candidates [B, K]."""
+
+    logits: NDArray[np.float64] = field(repr=False)
+    reached: NDArray[np.bool_] = field(repr=False)  # by a path
+    supported: NDArray[np.bool_] = field(repr=False)  # by a path, or memory has a say
 
 
 class ObservedGraph:
@@ -32,6 +44,7 @@ class ObservedGraph:
         calibration: Calibration = UNCALIBRATED,
         train: KnowledgeGraph | None = None,
         memory: float = bound.DEFAULT,
+        recall: Recall | None = None,
     ) -> None:
         self.model = model
         self.graph = graph
@@ -41,11 +54,17 @@ class ObservedGraph:
         self.calibration = calibration
         self.train = train or graph  # whose half-links tell whether an entity was seen on a side of a relation
         self.memory = memory  # bytes that one thread may hold to compute
+        self.recall = recall  # None: no memory has a say about these entities
         self._threads = threads
 
     @cached_property
-    def scorer(self) -> GraphScorer:
-        """Ranks every entity."""
+    def scorer(self) -> GraphScorer | BlendedScorer:
+        """Ranks every entity, by paths and, where there is one, by memory."""
+        return self.paths if self.recall is None else BlendedScorer(self.paths, self.recall)
+
+    @cached_property
+    def paths(self) -> GraphScorer:
+        """Ranks every entity by paths alone."""
         treated = None if self.treatment is None else self.treatment.treated
         return GraphScorer(self.model, self.graph, treated, self._threads, self.memory)
 
@@ -67,7 +86,7 @@ class ObservedGraph:
         hidden: HiddenTriples | None = None,
         treated: NDArray[np.bool_] | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """[B, K] logits of candidates, and whether a path reaches them; `hidden` triples are not seen.
+        """[B, K] logits of candidates by paths alone, and whether a path reaches them; `hidden` triples are not seen.
 
         The candidates' treatment is that of the graph without the hidden triples, unless it is given.
         """
@@ -82,6 +101,56 @@ class ObservedGraph:
                 found = self.model.decode(evidence, None if treated is None else torch.from_numpy(treated[rows]))
             logits[rows], reached[rows] = found.cpu().double().numpy(), evidence.reached.cpu().numpy()
         return logits, reached
+
+    def answer_logits(
+        self,
+        heads: NDArray[np.int64],
+        relations: NDArray[np.int64],
+        candidates: NDArray[np.int64],
+        hidden: HiddenTriples | None = None,
+    ) -> "AnswerLogits":
+        """What paths and memory together say of candidates [B, K]; the logits by which they are ranked.
+
+        A fact that is hidden from its own question was not hidden from memory when it was trained: about such a
+        candidate memory is not asked.
+        """
+        logits, reached = self.logits(heads, relations, candidates, hidden)
+        parts, heard = self.memory_parts(heads, relations, candidates, hidden)
+        return AnswerLogits(logits + self.moved(heard, reached) + parts, reached, reached | heard)
+
+    def memory_parts(
+        self,
+        heads: NDArray[np.int64],
+        relations: NDArray[np.int64],
+        candidates: NDArray[np.int64],
+        hidden: HiddenTriples | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """[B, K], [B, K] what memory adds to the logits of candidates, and whether it was asked about them."""
+        if self.recall is None:
+            return np.zeros(candidates.shape), np.zeros(candidates.shape, dtype=bool)
+        heard = np.broadcast_to(self.recall.speaks(heads, relations)[:, None], candidates.shape).copy()
+        parts = self.recall.parts(heads, relations, candidates).astype(np.float64)
+        if hidden is not None:
+            rows = np.flatnonzero(np.diff(hidden.offsets) > 0)
+            by_heart = self.train.find_edges(
+                np.repeat(heads[rows], candidates.shape[1]),
+                np.repeat(relations[rows], candidates.shape[1]),
+                candidates[rows].ravel(),
+            ).reshape(-1, candidates.shape[1])
+            heard[rows] &= by_heart < 0
+            parts[~heard] = 0
+        return parts, heard
+
+    def moved(self, heard: NDArray[np.bool_], reached: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """[…] what unreached candidates lose where memory has a say."""
+        lost = 0.0 if self.recall is None else self.recall.blend.unreached
+        return np.where(heard & ~reached, lost, 0.0)
+
+    def supported(
+        self, heads: NDArray[np.int64], relations: NDArray[np.int64], reached: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """[B, N] whose scores are logits that mean something: a path reaches them, or memory has a say."""
+        return reached if self.recall is None else reached | self.recall.speaks(heads, relations)[:, None]
 
     def probability(self, logit: float, reached: bool) -> float:
         """The probability of one answer: calibrated where the run has a calibration, else the sigmoid."""
@@ -98,9 +167,11 @@ class ObservedGraph:
         """[K] logits of some answers to one question, from its ranking scores [N].
 
         The score of a reached entity is its logit; that of an unreached one may have been moved below the
-        reached ones, so its logit is computed.
+        reached ones, so its logit is computed. Where memory has a say, every score is a logit.
         """
         logits = scores[found].astype(np.float64)
+        if self.recall is not None and self.recall.speaks(np.array([head]), np.array([relation]))[0]:
+            return logits
         moved = found[~reached[found]]
         if len(moved):
             logits[~reached[found]] = self.logits(np.array([head]), np.array([relation]), moved[None, :])[0][0]

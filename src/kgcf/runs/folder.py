@@ -35,7 +35,13 @@ CREATED = (
 )  # what is known before training; run.json makes it a run, so it is written last and deleted first
 _LONG_AGO = 600.0  # seconds; nobody writes a file for so long
 _EVALUATED = ("results.json", "calibration.json", "reliability.png")
-_CHANGING = ("checkpoint.safetensors", "log.jsonl", *_EVALUATED)  # not part of what is checked when opening
+MEMORY_CHECKPOINT = "memory_checkpoint.safetensors"
+_CHANGING = (
+    "checkpoint.safetensors",
+    MEMORY_CHECKPOINT,
+    "log.jsonl",
+    *_EVALUATED,
+)  # not part of what is checked when opening
 
 
 class RunFolder:

@@ -1,7 +1,11 @@
 """What a result says about the run that it was measured on: every setting, the seeds, and how long it was trained."""
 
+from dataclasses import asdict
+
 from kgcf.config import Settings, seeds_of
 from kgcf.data.dataset import Dataset
+from kgcf.prediction.blending.blend import FILE as BLEND
+from kgcf.prediction.blending.blend import read_blend
 from kgcf.runs.folder import RunFolder
 
 _TRAINED = ("queries", "unreached", "impossible")  # of an epoch: contributed, and left out for two reasons
@@ -24,4 +28,5 @@ def describe_run(folder: RunFolder, data: Dataset, settings: Settings, device: s
         "passes": round(asked / max(len(data.graph), 1), 3),
         "training_seconds": round(sum(epoch.get(name, 0.0) for epoch in epochs for name in _SECONDS), 3),
         "training": facts.get("history", {}),
+        "memory": None if not folder.file(BLEND).is_file() else asdict(read_blend(folder.file(BLEND))),
     }

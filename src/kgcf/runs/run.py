@@ -25,6 +25,7 @@ from kgcf.machine.devices import CPU, find_device
 from kgcf.model.kgcf import KGCF
 from kgcf.plain_tables import html_table
 from kgcf.prediction.answers import Answers, predict, score_triples
+from kgcf.prediction.blending.recall import Recall
 from kgcf.prediction.calibration.calibrate import LIMIT, Request, calibrate_completion, calibrate_run
 from kgcf.prediction.calibration.completed_links import CompletionCalibration
 from kgcf.prediction.calibration.fitting import UNCALIBRATED
@@ -34,6 +35,7 @@ from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import Advance, silent
 from kgcf.runs.arguments import as_names, as_question, as_triples, check_choice, check_count, check_share, check_split
 from kgcf.runs.folder import RunFolder
+from kgcf.runs.memory_stage import open_recall
 from kgcf.runs.model_file import read_model, write_model
 from kgcf.runs.other_graphs import align_dataset, read_graph
 from kgcf.runs.protocol import describe_run
@@ -51,6 +53,7 @@ class Run:
         self.data = data
         self.settings = settings
         self.calibration: CalibrationRecord | None = None  # None: probabilities are sigmoids
+        self.recall: Recall | None = None  # None: paths alone
 
     @classmethod
     def open(cls, path: str | Path, device: str = CPU) -> "Run":
@@ -62,6 +65,7 @@ class Run:
         model = read_model(folder, settings, len(data.relations))
         run = cls(folder, model.to(target), data, settings)
         run.calibration = open_record(folder.path, model)
+        run.recall = open_recall(folder)
         return run
 
     def save_model(self) -> None:
@@ -91,6 +95,8 @@ class Run:
         if isinstance(history, dict) and len(self.data.valid):
             best = f"{history['best_validation_mrr']:.4f} after epoch {history['best_epoch']}"
             found["validation MRR"] = best
+        if self.recall is not None:
+            found["memory"] = f"rank {self.settings.memory.rank}, weight {self.recall.blend.common:g} beside the paths"
         return found | {"probabilities": method}
 
     def evaluate(
@@ -117,7 +123,7 @@ class Run:
             check_writable(self.folder.file("results.json"))
         asked = self.data if data is None else align_dataset(data, self.data)
         task: Split = getattr(asked, split)
-        observed = self.bind(task.observed, task.entities)
+        observed = self.bind(task.observed, task.entities, own=data is None)
         how = describe_run(self.folder, self.data, self.settings, str(self.model.device))
         name, memory = f"kgcf ({how['preset']})", observed.memory
         result = evaluate(
@@ -140,14 +146,14 @@ class Run:
     ) -> CalibrationRecord:
         """Fit probabilities to validation and, if asked to, measure them on `test`; what is there already stays."""
         wanted = Request(test, limit, seed, save)
-        self.calibration = calibrate_run(self.folder.path, self.model, self.data, self._bind_task, wanted, advance)
+        self.calibration = calibrate_run(self.folder.path, self.model, self.data, self.bind_task, wanted, advance)
         return self.calibration
 
     def completion_calibration(self, every_entity: bool = False, advance: Advance = silent) -> CompletionCalibration:
         """How `complete` says probabilities; fitted now where the run's calibration does not have it."""
         if self.calibration is not None and not every_entity:
             return self.calibration.completion
-        return calibrate_completion(self._bind_task, self.data, "all" if every_entity else "seen", advance=advance)
+        return calibrate_completion(self.bind_task, self.data, "all" if every_entity else "seen", advance=advance)
 
     def predict(
         self,
@@ -196,7 +202,7 @@ class Run:
         """Logits of triples, or their probabilities; one that is in the graph is hidden from its own question."""
         bound = self.observe(graph, observed)
         found = score_triples(bound, as_triples(bound, triples))
-        return bound.calibration.probabilities(found.logits, found.reached) if probabilities else found.logits
+        return bound.calibration.probabilities(found.logits, found.supported) if probabilities else found.logits
 
     def explain(
         self,
@@ -244,13 +250,23 @@ class Run:
         """The model on everything the user gave, on train alone, or on another graph with the same relations."""
         check_choice("observed", observed, Observed)
         if graph is not None:
-            return self.bind(*read_graph(graph, self.data))
+            return self.bind(*read_graph(graph, self.data), own=False)
         task = self.data.test
         seen = task.observed if observed == "train" else task.known
         return self.bind(seen, task.entities, task.observed)
 
-    def bind(self, graph: KnowledgeGraph, entities: Vocabulary, train: KnowledgeGraph | None = None) -> ObservedGraph:
-        """The model on one graph and the treatment it gives; `train` is its train part, if not all of it."""
+    def bind(
+        self,
+        graph: KnowledgeGraph,
+        entities: Vocabulary,
+        train: KnowledgeGraph | None = None,
+        *,
+        own: bool = True,
+    ) -> ObservedGraph:
+        """The model on one graph and the treatment it gives; `train` is its train part, if not all of it.
+
+        Memory has a say only where the entities are the run's `own`, numbered as they were in training.
+        """
         treatment = treatment_to_answer(self.folder, self.data, self.settings, graph, entities)
         calibration = UNCALIBRATED if self.calibration is None else self.calibration.calibration
         return ObservedGraph(
@@ -262,7 +278,16 @@ class Run:
             calibration=calibration,
             train=train,
             memory=self.settings.training.memory_gb * 1e9,
+            recall=self.recall if own and self._trained_on(entities) else None,
         )
 
-    def _bind_task(self, task: Split) -> ObservedGraph:
+    def _trained_on(self, entities: Vocabulary) -> bool:
+        """Whether entities are those of the train graph, or all of them but the last: an inductive test has others."""
+        if entities is self.data.entities:
+            return True
+        labels = entities.labels()
+        return self.recall is not None and labels == self.data.entities.labels()[: len(labels)]
+
+    def bind_task(self, task: Split) -> ObservedGraph:
+        """The model on the graph that a task observes."""
         return self.bind(task.observed, task.entities)
