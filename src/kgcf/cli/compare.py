@@ -54,6 +54,7 @@ def _column(record: "RunRecord") -> dict[str, str]:
         "context": settings.encoder.context,
         "treatment": settings.treatment.method if settings.decoder.treatment else "none",
         "α, β": f"{settings.objective.alpha:g}, {settings.objective.beta:g}",
+        "memory": record.memory,
         "seed": str(settings.training.seed),
         "epochs done": f"{len(record.epochs)} of {settings.training.epochs}",
         "minutes": f"{record.minutes:.1f}",

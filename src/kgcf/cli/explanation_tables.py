@@ -4,7 +4,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kgcf.explanation.explanation import Explanation
-from kgcf.explanation.memory_evidence import memory_sentences
+from kgcf.explanation.memory_evidence import memory_sentences, run_sentences
 from kgcf.explanation.named_paths import NamedPath
 from kgcf.explanation.words import (
     answer_sentences,
@@ -21,7 +21,7 @@ def print_explanation(screen: Screen, explanation: Explanation, detail: bool = F
         screen.print(cell(line, "bold"))
     if explanation.paths:
         screen.print(path_table(explanation))
-    for line in memory_sentences(explanation.memory, explanation.relation):
+    for line in (*memory_sentences(explanation.memory, explanation.relation), *run_sentences(explanation.runs)):
         screen.print(cell(line))
     parts = (missing_path_sentences, counterfactual_sentences, deletion_sentences)
     for part in parts:

@@ -58,12 +58,28 @@ class Case:
         parts, heard = self.observed.memory_parts(*question, self.hidden)
         return float(parts[0, 0]), bool(heard[0, 0])
 
-    def probabilities(self, logits: NDArray[np.float64], reached: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Of the answer, if these [Q] were the logits of the paths: memory's part stays what it is."""
+    def answer_logits(self, logits: NDArray[np.float64], reached: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """[Q] logits of the answer, if these were those of the paths: memory and other runs say what they say."""
         part, heard = self.memory_part
-        asked = np.full(len(logits), heard)
-        total = logits + self.observed.moved(asked, reached) + part
-        return self.observed.calibration.probabilities(total, reached | asked)
+        own = logits + self.observed.moved(np.full(len(logits), heard), reached) + part
+        weight, others = self._beside
+        return weight * own + others
+
+    def probabilities(self, logits: NDArray[np.float64], reached: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """[Q] probabilities of the answer, if these were the logits of the paths."""
+        supported = reached | self.memory_part[1]
+        return self.observed.calibration.probabilities(self.answer_logits(logits, reached), supported)
+
+    @cached_property
+    def _beside(self) -> tuple[float, float]:
+        """How much this run counts in a blend of several, and what the others add to the logit; (1, 0) alone."""
+        companions = self.observed.companions
+        if companions is None:
+            return 1.0, 0.0
+        question = np.array([self.head]), np.array([self.relation]), np.array([[self.tail]])
+        said = [float(other.answer_logits(*question, self.hidden).logits[0, 0]) for other in companions.others]
+        own, *weights = companions.weights
+        return own, float(np.dot(weights, said))
 
     @cached_property
     def lattice(self) -> Lattice:

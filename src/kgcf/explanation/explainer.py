@@ -89,7 +89,7 @@ class Explainer:
             asked="tail" if case.relation == r else "head",
             known=case.known,
             hidden=len(case.hidden.triples),
-            logit=case.importance.logit if memory is None else memory.logit,
+            logit=float(case.answer_logits(np.array([case.importance.logit]), reached)[0]),
             probability=float(case.probabilities(np.array([case.importance.logit]), reached)[0]),
             probability_from=self.observed.calibration.method,
             reached=case.importance.reached,
@@ -101,6 +101,7 @@ class Explainer:
             counterfactual=None if matching is None else find_evidence(case, matching),
             deletion=deletions,
             memory=memory,
+            runs=() if self.observed.companions is None else self.observed.companions.names,
         )
 
     @cached_property

@@ -38,6 +38,7 @@ class Explanation:
     bound: float | None  # None: exactly the best paths; else the search stopped, and a missed path weighs at most this
     counterfactual: CounterfactualEvidence | None  # None: the model has no treatment
     deletion: tuple[Deletion[NamedPath], ...]  # none without a path, or where the check was not asked for
+    runs: tuple[str, ...] = ()  # of a blend of runs: whose paths and memory are explained, then who else answers
     memory: MemoryEvidence | None = None  # None: the run has no memory that knows these entities
 
     @property

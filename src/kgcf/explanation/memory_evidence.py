@@ -116,6 +116,13 @@ def memory_sentences(evidence: MemoryEvidence | None, relation: Named) -> Iterat
         yield f"  {shown} ({fact.head_similarity:.2f}, {fact.tail_similarity:.2f})"
 
 
+def run_sentences(names: tuple[str, ...]) -> Iterator[str]:
+    """Of a blend of runs: whose paths are shown; nothing for a single run."""
+    if names:
+        others = ", ".join(names[1:])
+        yield f"Paths and memory are those of {names[0]}; the answer is also that of {others}, which are not explained."
+
+
 def about_paths_sentences(evidence: MemoryEvidence | None) -> Iterator[str]:
     """That the deletion check leaves memory as it is; nothing without one that has a say."""
     if evidence is not None and evidence.asked:

@@ -13,9 +13,9 @@ from kgcf.data.vocabulary import Named
 from kgcf.explanation.counterfactual import CounterfactualEvidence, Substitute
 from kgcf.explanation.deletion import Deletion
 from kgcf.explanation.explanation import Explanation
+from kgcf.explanation.memory_evidence import memory_sentences, run_sentences
 from kgcf.explanation.named_paths import NamedPath
 from kgcf.explanation.palette import color_rules, line_style
-from kgcf.explanation.memory_evidence import memory_sentences
 from kgcf.explanation.words import (
     answer_sentences,
     counterfactual_sentences,
@@ -45,7 +45,8 @@ def render_page(explanation: Explanation) -> str:
         "title": escape_text(e.triple),
         "style": f"{color_rules()}\n{_asset('page.css')}",
         "question": f'{_named(e.head)} <span class="arrow">—{_named(e.relation)}→</span> {_named(e.tail)}',
-        "answer": _paragraphs(answer_sentences(e), "big") + _paragraphs(memory_sentences(e.memory, e.relation)),
+        "answer": _paragraphs(answer_sentences(e), "big")
+        + _paragraphs((*memory_sentences(e.memory, e.relation), *run_sentences(e.runs))),
         "legend": _legend(e),
         "graph_text": escape_text("; ".join(str(path) for path in e.paths) or "no path"),
         "paths": _paths(e),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kgcf.explanation.counterfactual import CounterfactualEvidence
 from kgcf.explanation.deletion import Deletion
 from kgcf.explanation.explanation import Explanation
-from kgcf.explanation.memory_evidence import about_paths_sentences, memory_sentences
+from kgcf.explanation.memory_evidence import about_paths_sentences, memory_sentences, run_sentences
 from kgcf.explanation.named_paths import NamedPath
 
 _REMOVED = {
@@ -21,6 +21,7 @@ def sentences(explanation: Explanation, detail: bool = False) -> list[str]:
         *answer_sentences(explanation, detail),
         *path_sentences(explanation),
         *memory_sentences(explanation.memory, explanation.relation),
+        *run_sentences(explanation.runs),
         *counterfactual_sentences(explanation),
         *deletion_sentences(explanation),
     ]

@@ -14,6 +14,7 @@ from kgcf.data.vocabulary import Vocabulary
 from kgcf.machine import memory_bound as bound
 from kgcf.model.kgcf import KGCF
 from kgcf.model.scorer import GraphScorer
+from kgcf.prediction.blending.ensemble import EnsembleScorer
 from kgcf.prediction.blending.recall import Recall
 from kgcf.prediction.blending.scorer import BlendedScorer
 from kgcf.prediction.calibration.fitting import UNCALIBRATED, Calibration
@@ -28,6 +29,15 @@ class AnswerLogits:
     logits: NDArray[np.float64] = field(repr=False)
     reached: NDArray[np.bool_] = field(repr=False)  # by a path
     supported: NDArray[np.bool_] = field(repr=False)  # by a path, or memory has a say
+
+
+@dataclass(frozen=True, eq=False)
+class Companions:
+    """Other runs on the same graph, which answer together with this one."""
+
+    others: tuple["ObservedGraph", ...] = field(repr=False)
+    weights: tuple[float, ...]  # of this run and of the others
+    names: tuple[str, ...]  # of this run and of the others
 
 
 class ObservedGraph:
@@ -45,6 +55,7 @@ class ObservedGraph:
         train: KnowledgeGraph | None = None,
         memory: float = bound.DEFAULT,
         recall: Recall | None = None,
+        companions: "Companions | None" = None,
     ) -> None:
         self.model = model
         self.graph = graph
@@ -55,12 +66,28 @@ class ObservedGraph:
         self.train = train or graph  # whose half-links tell whether an entity was seen on a side of a relation
         self.memory = memory  # bytes that one thread may hold to compute
         self.recall = recall  # None: no memory has a say about these entities
+        self.companions = companions  # None: this model alone
         self._threads = threads
 
     @cached_property
-    def scorer(self) -> GraphScorer | BlendedScorer:
-        """Ranks every entity, by paths and, where there is one, by memory."""
+    def scorer(self) -> GraphScorer | BlendedScorer | EnsembleScorer:
+        """Ranks every entity, by paths and, where there are any, by memory and by the runs beside this one."""
+        if self.companions is None:
+            return self.own_scorer
+        members = (_Alone(self), *(_Alone(other) for other in self.companions.others))
+        return EnsembleScorer(members, self.companions.weights, self.companions.names)
+
+    @cached_property
+    def own_scorer(self) -> GraphScorer | BlendedScorer:
+        """Ranks every entity by this run alone."""
         return self.paths if self.recall is None else BlendedScorer(self.paths, self.recall)
+
+    def score_supported(
+        self, heads: NDArray[np.int64], relations: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
+        """[B, N] scores; whether a path reaches an entity; whether the score is a logit that means something."""
+        scores, reached = self.scorer.score_with_reach(heads, relations)
+        return scores, reached, self.supported(heads, relations, reached)
 
     @cached_property
     def paths(self) -> GraphScorer:
@@ -116,7 +143,10 @@ class ObservedGraph:
         """
         logits, reached = self.logits(heads, relations, candidates, hidden)
         parts, heard = self.memory_parts(heads, relations, candidates, hidden)
-        return AnswerLogits(logits + self.moved(heard, reached) + parts, reached, reached | heard)
+        own = AnswerLogits(logits + self.moved(heard, reached) + parts, reached, reached | heard)
+        if self.companions is None:
+            return own
+        return _joined(own, self.companions, (heads, relations, candidates), hidden)
 
     def memory_parts(
         self,
@@ -150,7 +180,11 @@ class ObservedGraph:
         self, heads: NDArray[np.int64], relations: NDArray[np.int64], reached: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """[B, N] whose scores are logits that mean something: a path reaches them, or memory has a say."""
-        return reached if self.recall is None else reached | self.recall.speaks(heads, relations)[:, None]
+        heard = np.zeros(len(heads), dtype=bool)
+        for each in (self, *(self.companions.others if self.companions is not None else ())):
+            if each.recall is not None:
+                heard |= each.recall.speaks(heads, relations)
+        return reached | heard[:, None]
 
     def probability(self, logit: float, reached: bool) -> float:
         """The probability of one answer: calibrated where the run has a calibration, else the sigmoid."""
@@ -170,6 +204,8 @@ class ObservedGraph:
         reached ones, so its logit is computed. Where memory has a say, every score is a logit.
         """
         logits = scores[found].astype(np.float64)
+        if self.companions is not None:
+            return self.answer_logits(np.array([head]), np.array([relation]), found[None, :]).logits[0]
         if self.recall is not None and self.recall.speaks(np.array([head]), np.array([relation]))[0]:
             return logits
         moved = found[~reached[found]]
@@ -184,3 +220,32 @@ class ObservedGraph:
         begin, end = self.train.tail_ranges(heads, relations)
         first, last = self.train.tail_ranges(tails, relations + self.train.relation_count)
         return end > begin, last > first
+
+
+@dataclass(frozen=True, eq=False)
+class _Alone:
+    """One run of several, without the others."""
+
+    observed: ObservedGraph
+
+    def score_supported(
+        self, heads: NDArray[np.int64], relations: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
+        """As the run alone would score."""
+        scores, reached = self.observed.own_scorer.score_with_reach(heads, relations)
+        return scores, reached, self.observed.supported(heads, relations, reached)
+
+
+def _joined(
+    own: AnswerLogits,
+    companions: Companions,
+    asked: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    hidden: HiddenTriples | None,
+) -> AnswerLogits:
+    """What several runs say together: their logits added by weight; reached or supported by any."""
+    found = [own, *(other.answer_logits(*asked, hidden) for other in companions.others)]
+    return AnswerLogits(
+        np.sum([weight * each.logits for weight, each in zip(companions.weights, found, strict=True)], axis=0),
+        np.logical_or.reduce([each.reached for each in found]),
+        np.logical_or.reduce([each.supported for each in found]),
+    )

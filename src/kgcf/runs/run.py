@@ -31,9 +31,11 @@ from kgcf.prediction.calibration.completed_links import CompletionCalibration
 from kgcf.prediction.calibration.fitting import UNCALIBRATED
 from kgcf.prediction.calibration.record import CalibrationRecord, open_record
 from kgcf.prediction.completion import complete, plan_completion
-from kgcf.prediction.observed_graph import ObservedGraph
+from kgcf.prediction.observed_graph import Companions, ObservedGraph
 from kgcf.progress import Advance, silent
 from kgcf.runs.arguments import as_names, as_question, as_triples, check_choice, check_count, check_share, check_split
+from kgcf.runs.ensemble import FILE as ENSEMBLE
+from kgcf.runs.ensemble import EnsembleRecord, companion_folder, read_ensemble
 from kgcf.runs.folder import RunFolder
 from kgcf.runs.memory_stage import open_recall
 from kgcf.runs.model_file import read_model, write_model
@@ -54,6 +56,8 @@ class Run:
         self.settings = settings
         self.calibration: CalibrationRecord | None = None  # None: probabilities are sigmoids
         self.recall: Recall | None = None  # None: paths alone
+        self.ensemble: EnsembleRecord | None = None  # None: this run alone
+        self.others: tuple[Run, ...] = ()  # the runs that answer together with this one
 
     @classmethod
     def open(cls, path: str | Path, device: str = CPU) -> "Run":
@@ -64,9 +68,18 @@ class Run:
         settings, data = folder.settings(), folder.dataset()
         model = read_model(folder, settings, len(data.relations))
         run = cls(folder, model.to(target), data, settings)
-        run.calibration = open_record(folder.path, model)
         run.recall = open_recall(folder)
+        if folder.sealed(ENSEMBLE):
+            run.ensemble = read_ensemble(folder.path)
+            numbers = range(1, len(run.ensemble.names))
+            run.others = tuple(cls.open(companion_folder(folder.path, number), device) for number in numbers)
+        run.calibration = open_record(folder.path, run.models)
         return run
+
+    @property
+    def models(self) -> tuple[KGCF, ...]:
+        """The model of this run, and those of the runs beside it."""
+        return (self.model, *(other.model for other in self.others))
 
     def save_model(self) -> None:
         """Write the weights and seal the folder: from then on the run is finished."""
@@ -95,6 +108,8 @@ class Run:
         if isinstance(history, dict) and len(self.data.valid):
             best = f"{history['best_validation_mrr']:.4f} after epoch {history['best_epoch']}"
             found["validation MRR"] = best
+        if self.ensemble is not None:
+            found["blend of"] = ", ".join(self.ensemble.names)
         if self.recall is not None:
             found["memory"] = f"rank {self.settings.memory.rank}, weight {self.recall.blend.common:g} beside the paths"
         return found | {"probabilities": method}
@@ -146,7 +161,7 @@ class Run:
     ) -> CalibrationRecord:
         """Fit probabilities to validation and, if asked to, measure them on `test`; what is there already stays."""
         wanted = Request(test, limit, seed, save)
-        self.calibration = calibrate_run(self.folder.path, self.model, self.data, self.bind_task, wanted, advance)
+        self.calibration = calibrate_run(self.folder.path, self.models, self.data, self.bind_task, wanted, advance)
         return self.calibration
 
     def completion_calibration(self, every_entity: bool = False, advance: Advance = silent) -> CompletionCalibration:
@@ -279,7 +294,16 @@ class Run:
             train=train,
             memory=self.settings.training.memory_gb * 1e9,
             recall=self.recall if own and self._trained_on(entities) else None,
+            companions=None if self.ensemble is None else self._companions(graph, entities, train, own),
         )
+
+    def _companions(
+        self, graph: KnowledgeGraph, entities: Vocabulary, train: KnowledgeGraph | None, own: bool
+    ) -> Companions:
+        """The runs beside this one, on the same graph."""
+        assert self.ensemble is not None
+        bound = tuple(other.bind(graph, entities, train, own=own) for other in self.others)
+        return Companions(bound, self.ensemble.weights, self.ensemble.names)
 
     def _trained_on(self, entities: Vocabulary) -> bool:
         """Whether entities are those of the train graph, or all of them but the last: an inductive test has others."""
