@@ -100,8 +100,9 @@ def configure(
 
 
 def seeds_of(settings: Settings) -> dict[str, int]:
-    """Every seed that the run uses, by its name: `training.seed`, `space.seed` and, of some treatments, theirs."""
+    """Every seed that the run uses, by its name: `training.seed`, `space.seed`, and those of some other stages."""
     unused = () if settings.treatment.method in SEEDED else ("treatment",)
+    unused = (*unused, "memory") if settings.memory.enabled == "off" else unused
     return {
         f"{section}.seed": part.seed for section, part in settings if hasattr(part, "seed") and section not in unused
     }

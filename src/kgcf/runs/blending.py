@@ -1,5 +1,6 @@
 """`kgcf blend`: several finished runs on the same data become one, with weights from validation."""
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from kgcf.runs.ensemble import FILE as ENSEMBLE
 from kgcf.runs.ensemble import EnsembleRecord, companion_folder
 from kgcf.runs.folder import RunFolder
 from kgcf.runs.run import Run
+from kgcf.storage import make_folder, replacing
 
 TRIPLES = 1000  # of validation, drawn at random, that choose the weights
 _HELD = 2e9  # bytes of scores that are held together; fewer triples where this is not enough
@@ -30,12 +32,20 @@ def blend_runs(paths: Sequence[str | Path], output: str | Path, *, limit: int = 
     record, order = _weigh(runs, limit, seed)
     with folder.alone(new=True):
         for number, place in enumerate(order):
-            runs[place].folder.copy_to(folder.path if not number else companion_folder(folder.path, number))
+            _copy(runs[place].folder, folder.path if not number else companion_folder(folder.path, number))
         record.write(folder.path)
         folder.seal()
         run = Run.open(output)
         run.calibrate(test=False)
     return run
+
+
+def _copy(folder: RunFolder, target: Path) -> None:
+    """Copy what a run.json has the checksum of, and nothing else; run.json comes last, for it makes a run."""
+    make_folder(target)
+    for name in [*folder.sealed_names(), "run.json"]:
+        with replacing(target / name) as temporary:
+            shutil.copyfile(folder.file(name), temporary)
 
 
 def _check(runs: Sequence[Run]) -> None:
@@ -57,7 +67,8 @@ def _same_data(one: Dataset, other: Dataset) -> bool:
     same = one.entities == other.entities and one.relations == other.relations
     graphs = one.graph.fingerprint == other.graph.fingerprint
     graphs = graphs and one.test.observed.fingerprint == other.test.observed.fingerprint
-    return same and graphs and all(np.array_equal(a.queries, b.queries) for a, b in zip(one.splits, other.splits))
+    pairs = zip(one.splits, other.splits, strict=True)
+    return same and graphs and all(np.array_equal(a.queries, b.queries) for a, b in pairs)
 
 
 def _weigh(runs: Sequence[Run], limit: int, seed: int) -> tuple[EnsembleRecord, list[int]]:

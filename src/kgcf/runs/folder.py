@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -18,7 +17,7 @@ from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import StorageError
 from kgcf.runs.lock import held
-from kgcf.storage import TEMPORARY, make_folder, map_arrays, replacing, save_arrays, write_json, write_text, writing
+from kgcf.storage import TEMPORARY, make_folder, map_arrays, save_arrays, write_json, write_text, writing
 
 FORMAT = 1
 LOCK = ".kgcf.lock"  # held by the process that trains; its presence also says that a folder without run.json is ours
@@ -144,12 +143,9 @@ class RunFolder:
         sums = {name: _sha256(self.file(name)) for name in kept}
         write_json(self.file("run.json"), {"format": FORMAT, "kgcf": __version__, "sha256": sums})
 
-    def copy_to(self, target: Path) -> None:
-        """Copy what run.json has the checksum of, and nothing else, into another folder; its run.json comes last."""
-        make_folder(target)
-        for name in [*self._sums(), "run.json"]:
-            with replacing(target / name) as temporary:
-                shutil.copyfile(self.file(name), temporary)
+    def sealed_names(self) -> list[str]:
+        """The parts that are there for good."""
+        return list(self._sums())
 
     def check(self) -> None:
         """Refuse a folder that is no run, was written by a newer version, or has missing or damaged files."""

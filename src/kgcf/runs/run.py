@@ -41,6 +41,7 @@ from kgcf.runs.memory_stage import open_recall
 from kgcf.runs.model_file import read_model, write_model
 from kgcf.runs.other_graphs import align_dataset, read_graph
 from kgcf.runs.protocol import describe_run
+from kgcf.runs.short_look import short_look
 from kgcf.runs.stages import treatment_to_answer
 from kgcf.screen import inert
 from kgcf.storage import check_writable, write_json
@@ -86,33 +87,10 @@ class Run:
         write_model(self.folder, self.model)
 
     def __repr__(self) -> str:
-        return "\n".join(["Run", *(f"  {name}: {inert(value)}" for name, value in self._facts().items())])
+        return "\n".join(["Run", *(f"  {name}: {inert(value)}" for name, value in short_look(self).items())])
 
     def _repr_html_(self) -> str:
-        return html_table(("Run", ""), list(self._facts().items()), ("<", "<"))
-
-    def _facts(self) -> dict[str, str]:
-        """What a short look at the run should tell."""
-        facts = self.folder.facts() if self.folder.file("run.json").is_file() else {}
-        history = facts.get("history")
-        method = "sigmoid of the logit"
-        if self.calibration is not None:
-            method = f"{self.calibration.calibration.method}, fitted to validation"
-        found = {
-            "folder": str(self.folder.path),
-            "data": self.data.summary,
-            "model": f"{self.settings.encoder.layers} layers, seed {self.settings.training.seed}",
-        }
-        if "preset" in facts:
-            found["model"] = f"{facts['preset']}, {found['model']}"
-        if isinstance(history, dict) and len(self.data.valid):
-            best = f"{history['best_validation_mrr']:.4f} after epoch {history['best_epoch']}"
-            found["validation MRR"] = best
-        if self.ensemble is not None:
-            found["blend of"] = ", ".join(self.ensemble.names)
-        if self.recall is not None:
-            found["memory"] = f"rank {self.settings.memory.rank}, weight {self.recall.blend.common:g} beside the paths"
-        return found | {"probabilities": method}
+        return html_table(("Run", ""), list(short_look(self).items()), ("<", "<"))
 
     def evaluate(
         self,

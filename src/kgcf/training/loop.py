@@ -64,8 +64,7 @@ class Trainer:
         self._optimiser = torch.optim.Adam(self._model.parameters(), lr=self.settings.learning_rate)
         self._progress = Progress(processes=self.world.size)
         self._best: dict[str, Tensor] = copy_weights(self._model)
-        chosen = self.settings
-        self._average = WeightAverage(chosen.average, chosen.average_share, chosen.average_snapshots)
+        self._average = WeightAverage(self.settings)
         self._saved_at = time.monotonic()
         self._whole = True  # False while weights, moments and counts do not belong together
 
@@ -247,7 +246,7 @@ class Trainer:
             entry |= {"validation_mrr": score, "validation_seconds": time.monotonic() - started}
         with undisturbed(), self._changing():
             if score is None or score > progress.best:
-                self._best = self._candidate()
+                self._best = self._average.weights(self._model)
                 progress.best, progress.best_epoch, progress.waiting = (score or 0.0), progress.epoch + 1, 0
             else:
                 progress.waiting += 1
@@ -258,11 +257,6 @@ class Trainer:
             progress.finished = progress.steps >= self._total_steps() or out_of_patience
         self._save()
         self.listener.epoch(entry)
-
-    def _candidate(self) -> dict[str, Tensor]:
-        """A copy of the weights that are validated: the mean where there is one, else those of the last step."""
-        mean = self._average.mean
-        return {name: weights.clone() for name, weights in mean.items()} if mean else copy_weights(self._model)
 
     @contextmanager
     def _mean_in_place(self) -> Iterator[None]:

@@ -6,7 +6,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from kgcf.choices import RemoveRule
 from kgcf.machine.memory_bound import DEFAULT_GB
-from kgcf.training.averaging import Average
 
 
 class TrainingSettings(BaseModel):
@@ -21,7 +20,7 @@ class TrainingSettings(BaseModel):
     accumulate: int = Field(default=1, ge=1, description="Batches whose gradients are joined into one step.")
     learning_rate: float = Field(default=5e-3, gt=0, description="Of Adam.")
     schedule: Literal["constant", "cosine"] = Field(default="cosine", description="How the learning rate develops.")
-    average: Average = Field(
+    average: Literal["none", "exponential", "last"] = Field(
         default="none",
         description="Keep the mean of the weights over the last part of training: of all steps, the late ones counting "
         "more (exponential), or of snapshots that count the same (last).",
