@@ -56,8 +56,8 @@ def test_the_gradient_is_that_of_the_formula(n3: float, relation_weight: float) 
     assert relations.grad is not None
     assert torch.allclose(gradient.entities, entities.grad, atol=1e-12)
     assert torch.allclose(gradient.relations, relations.grad, atol=1e-12)
-    assert gradient.tail_loss == pytest.approx(float(by_tail) * len(tails))
-    assert gradient.relation_loss == pytest.approx(float(by_relation) * len(tails) * (relation_weight > 0))
+    assert gradient.tail_loss == pytest.approx(by_tail.item() * len(tails))
+    assert gradient.relation_loss == pytest.approx(by_relation.item() * len(tails) * (relation_weight > 0))
 
 
 def test_a_step_is_that_of_adagrad() -> None:

@@ -38,7 +38,8 @@ def test_one_weight_for_all_where_relations_do_not_differ() -> None:
 
 
 def test_without_a_gain_memory_is_not_used_unless_it_must_be() -> None:
-    ranks = ranks_of(np.array([5, 5]), np.repeat([0, 1], 300), -0.2)
+    ranks = ranks_of(np.array([0, 0]), np.repeat([0, 1], 300), 0.0, noise=0.0)
+    ranks.both[:, :, 1:] -= 0.1
     found = fit_blend(ranks, 1)
     assert not found.used
     assert found.reason.startswith("Memory is not used, for there is no certain gain")
