@@ -1,6 +1,7 @@
 """The memory stage of a run: when there is one, what it says, that it goes on after a stop and never saw test."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,12 @@ from kgcf.data.source import read
 from kgcf.errors import SettingsError
 from kgcf.memory.trainer import MemoryTrainer
 from kgcf.pipeline import Execution
-from kgcf.runs.memory_stage import LEAST_TRIPLES, why_without
+from kgcf.runs.folder import RunFolder
+from kgcf.runs.memory_stage import LEAST_TRIPLES, memory_stage, why_without
 from kgcf.storage import map_arrays
+from kgcf.training.loop import Listener
 from tests.memory.remembering import CHANGES, PATHS
-from tests.prediction.test_nothing_of_test import Parts, other_test, parts
+from tests.prediction.test_nothing_of_test import Parts, other_test, parts, with_data
 from tests.training.tiny import dataset
 
 
@@ -25,26 +28,31 @@ class KilledError(BaseException):
 
 def many(found: Parts) -> Parts:
     """Enough validation triples for `auto` to look at memory."""
-    more = [(f"e{i % 40}", "friend", f"e{(7 * i + 5) % 40}") for i in range(160)]
-    spare = [row for row in dict.fromkeys(more) if row not in {*found.train, *found.valid, *found.test}]
+    more = [(f"e{i}", "friend", f"e{(i + step) % 40}") for i in range(40) for step in (3, 11, 19)]
+    spare = [row for row in more if row not in {*found.train, *found.valid, *found.test}]
     assert len(found.valid) + len(spare) >= LEAST_TRIPLES
     return Parts(found.train, found.valid + spare, [row for row in found.test if row not in spare])
 
 
 def test_another_test_file_gives_the_same_memory_and_the_same_weights_bit_for_bit(tmp_path: Path) -> None:
-    one = parts(0)
-    two = Parts(one.train, one.valid, other_test(one).test)
-    runs = []
-    for name, each in (("one", one), ("two", two)):
-        data = read(each.write(tmp_path / name))
-        runs.append(kgcf.fit(data, tmp_path / f"run {name}", preset="nbfnet", changes=(*CHANGES, "objective.alpha=0")))
-    assert len(runs[1].data.entities) > len(runs[0].data.entities)
-    numbers = [map_arrays(run.folder.file("memory.safetensors")) for run in runs]
-    assert all(np.array_equal(numbers[0][name], numbers[1][name]) for name in numbers[0])
-    kept = [json.loads(run.folder.file("blend.json").read_text()) for run in runs]
-    for name in ("used", "weights", "common", "shrinkage", "unreached", "figures", "reason"):
-        assert kept[0][name] == kept[1][name], name
-    assert kept[0]["figures"]["both"] > 0
+    run = kgcf.fit(parts(0).write(tmp_path / "data"), tmp_path / "run", preset="nbfnet", changes=CHANGES)
+    other = with_data(run, read(other_test(parts(0)).write(tmp_path / "other")))
+    assert len(other.data.entities) > len(run.data.entities)
+    folder = RunFolder(tmp_path / "again")
+    found = memory_stage(folder, other.data, run.settings, other.bind_task, Listener())
+    assert run.recall is not None
+    assert found is not None
+    mine, wanted = (map_arrays(each.file("memory.safetensors")) for each in (folder, run.folder))
+    assert all(np.array_equal(mine[name], wanted[name]) for name in wanted)
+    one, two = run.recall.blend, found.blend
+    assert (one.weights, one.common, one.shrinkage, one.unreached) == (
+        two.weights,
+        two.common,
+        two.shrinkage,
+        two.unreached,
+    )
+    assert one.figures == two.figures
+    assert len(set(one.weights)) > 1 or one.common > 0  # something was weighed
 
 
 @pytest.mark.parametrize("moment", ["training", "weighing", "sealing"])
@@ -96,10 +104,10 @@ def test_auto_does_without_where_memory_could_not_help_or_be_weighed(tmp_path: P
     assert "test asks about another graph" in (why_without(pair, settings) or "")
     forced = configure(changes="memory.enabled=on")
     assert why_without(pair, forced) is None
-    bare = dataset()
-    (parts(0).write(tmp_path / "bare") / "valid.txt").unlink()
+    found = dataset()
+    bare = replace(found, valid=replace(found.valid, queries=found.valid.queries[:0]))
     with pytest.raises(SettingsError, match=r"memory.enabled cannot be on: .* has no validation triples"):
-        why_without(kgcf.read(train=bare.graph.triples, valid=None, test=None), forced)
+        why_without(bare, forced)
 
 
 def test_the_output_says_what_was_decided(tmp_path: Path) -> None:
