@@ -1,6 +1,6 @@
 """What the mean of the weights is worth on validation: one training, all means of its weights, the same questions.
 
-Run: python benchmarks/averaging.py DATA … [--preset fast] [--set training.budget=20000] [--share 0.25] [--output FILE.json]
+Run: python benchmarks/averaging.py DATA … [--preset fast] [--set training.budget=20000] [--share 0.25] [--output FILE]
 
 A mean never changes the course of a training, so one training serves all: the weights of its last step, and the means
 `exponential` and `last` over each share of its steps. Test is never looked at.

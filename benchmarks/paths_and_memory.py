@@ -1,7 +1,8 @@
 """Paths, memory and both on validation: for a finished run, and by the share of the time that memory takes.
 
-Run: python benchmarks/paths_and_memory.py weigh RUN [--try memory.rank=50] [--try memory.rank=200 …] [--output FILE.json]
+Run: python benchmarks/paths_and_memory.py weigh RUN [--try memory.rank=50] [--try memory.rank=200 …] [--output FILE]
      python benchmarks/paths_and_memory.py shares DATA --seconds 600 [--share 0.1 --share 0.25 …] [--set …] [--output …]
+     python benchmarks/paths_and_memory.py speed DATA [--rank 200] [--output …]
 
 `weigh` trains a memory beside the paths of a run for every --try (several changes in one are joined by commas), and
 weighs both by cross-validation over validation questions; test is never looked at. `shares` divides a number of
