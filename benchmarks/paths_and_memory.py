@@ -70,10 +70,9 @@ def weigh_trials(path: str, trials: list[str]) -> dict[str, Any]:
     for trial in trials or [""]:
         changes = {f"memory.{key}": value for key, value in run.settings.memory.model_dump().items()}
         given = dict(part.split("=", 1) for part in trial.split(",") if part)
-        memory = configure(
-            changes=[f"{key}={value}" for key, value in {**changes, **given}.items() if value is not None]
-        )
-        rows[trial or "as set"] = row_of(*weigh(run, memory.memory), memory.memory)
+        wanted = {key: value for key, value in {**changes, **given}.items() if value is not None}
+        memory = configure(changes=[f"{key}={value}" for key, value in wanted.items()]).memory
+        rows[trial or "as set"] = row_of(*weigh(run, memory), memory)
     return {f"{run.data.name} {Path(path).name}": rows}
 
 
