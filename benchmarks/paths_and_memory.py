@@ -87,8 +87,11 @@ def share_trials(name: str, seconds: float, shares: list[float], changes: list[s
         budget = max(int((1 - share) * seconds * speed), 1)
         chosen = [*plain, f"training.budget={budget}", "training.epochs=1000"]
         run = kgcf.fit(data, scratch / str(share), preset=preset, changes=chosen)
-        memory = fit_to_time(data.graph, configure(preset, data.benchmark, None, changes).memory, share * seconds)
-        if share and memory is not None:
+        memory = None
+        if share:
+            wanted = configure(preset, data.benchmark, None, [*changes, f"memory.share={share}"]).memory
+            memory = fit_to_time(data.graph, wanted, seconds)
+        if memory is not None:
             rows[f"{share:g}"] = {"queries": budget, **row_of(*weigh(run, memory), memory)}
         else:
             history = run.folder.facts()["history"]

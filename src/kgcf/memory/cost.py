@@ -43,10 +43,12 @@ def estimate_epoch_seconds(graph: KnowledgeGraph, settings: MemorySettings, step
 
 
 def fit_to_time(graph: KnowledgeGraph, settings: MemorySettings, seconds: float) -> MemorySettings | None:
-    """The same settings with the rank that lets all epochs end within the `seconds`; None: not even the least does.
+    """The same settings with the rank that lets all epochs end within memory's share of a run's `seconds`.
 
-    The rank is at most the one of the settings. Where a rank of 16 takes too long, epochs are given up, to a third.
+    The rank is at most the one of the settings. Where a rank of 16 takes too long, epochs are given up, to a third;
+    where that is too long as well, None.
     """
+    seconds *= settings.share
     small = settings.model_copy(update={"rank": min(settings.rank, LEAST_RANK)})
     least = estimate_epoch_seconds(graph, small)
     if least * settings.epochs > seconds:

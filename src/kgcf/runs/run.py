@@ -271,7 +271,7 @@ class Run:
             calibration=calibration,
             train=train,
             memory=self.settings.training.memory_gb * 1e9,
-            recall=self.recall if own and self._trained_on(entities) else None,
+            recall=self._recall_about(entities) if own else None,
             companions=None if self.ensemble is None else self._companions(graph, entities, train, own),
         )
 
@@ -283,12 +283,12 @@ class Run:
         bound = tuple(other.bind(graph, entities, train, own=own) for other in self.others)
         return Companions(bound, self.ensemble.weights, self.ensemble.names)
 
-    def _trained_on(self, entities: Vocabulary) -> bool:
-        """Whether entities are those of the train graph, or all of them but the last: an inductive test has others."""
-        if entities is self.data.entities:
-            return True
+    def _recall_about(self, entities: Vocabulary) -> Recall | None:
+        """The memory, if these are entities of the train graph, or all but the last; an inductive test has others."""
+        if self.recall is None or entities is self.data.entities:
+            return self.recall
         labels = entities.labels()
-        return self.recall is not None and labels == self.data.entities.labels()[: len(labels)]
+        return self.recall if labels == self.data.entities.labels()[: len(labels)] else None
 
     def bind_task(self, task: Split) -> ObservedGraph:
         """The model on the graph that a task observes."""
