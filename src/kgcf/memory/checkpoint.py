@@ -49,8 +49,8 @@ def load_checkpoint(path: Path, key: str) -> MemoryCheckpoint:
     if metadata.get("key") != key:
         raise StorageError(f"{path} was written with other settings or other data; it cannot be continued here.")
     arrays = map_arrays(path)
-    parts = (complex_from(arrays, f"{part}.") for part in ("model", "squares", "best"))
-    return MemoryCheckpoint(*parts, MemoryProgress(**json.loads(metadata["progress"])))
+    model, squares, best = (complex_from(arrays, f"{part}.") for part in ("model", "squares", "best"))
+    return MemoryCheckpoint(model, squares, best, MemoryProgress(**json.loads(metadata["progress"])))
 
 
 def complex_from(arrays: Mapping[str, NDArray[np.generic]], prefix: str = "") -> ComplEx:

@@ -115,7 +115,8 @@ def choose_shares(scores: ValidationScores, count: int, rows: NDArray[np.bool_] 
         if max(means) <= best:
             break
         best, chosen = max(means), trials[int(np.argmax(means))]
-    return chosen / chosen.sum()
+    shares: NDArray[np.float64] = chosen / chosen.sum()
+    return shares
 
 
 def cross_validate_shares(scores: ValidationScores, count: int, seed: int) -> NDArray[np.float64]:
