@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, fields
+from itertools import islice
 
 from rich.text import Text
 
@@ -9,6 +10,7 @@ from kgcf.cli.explanation_tables import path_text
 from kgcf.cli.tables import Column, DataTable, show_table
 from kgcf.data.vocabulary import name_and_label
 from kgcf.explanation.explained_answers import ExplainedAnswer
+from kgcf.explanation.memory_evidence import memory_sentences
 from kgcf.explanation.words import counterfactual_line, missing_path_sentences
 from kgcf.prediction.answers import Answer
 from kgcf.screen import Screen, cell, print_json
@@ -68,7 +70,8 @@ def _explained_lines(item: ExplainedAnswer, detail: bool) -> Iterator[Text]:
         yield Text(f"   explained as if it were not known: probability {e.probability:.4f}{logit}")
     for path in e.paths:
         yield Text.assemble(f"   {path.weight:+.4f}  ", path_text(path))
-    for line in (*missing_path_sentences(e), counterfactual_line(e)):
+    parts = islice(memory_sentences(e.memory, e.relation), 1)  # how much is memory, without what is alike
+    for line in (*missing_path_sentences(e), *parts, counterfactual_line(e)):
         if line:
             yield cell(f"   {line}")
 

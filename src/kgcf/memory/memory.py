@@ -72,7 +72,7 @@ class Memory:
 
 def _standardised(scores: NDArray[np.float32]) -> NDArray[np.float32]:
     """Rows of mean 0 and variance 1; zeros where all scores are the same."""
-    centred = scores - scores.mean(axis=1, keepdims=True)
+    centred: NDArray[np.float32] = scores - scores.mean(axis=1, keepdims=True)
     spread = np.sqrt((centred * centred).mean(axis=1, keepdims=True))
     centred /= np.maximum(spread, _FLAT)
     centred[spread[:, 0] <= _FLAT] = 0
