@@ -47,8 +47,20 @@ CHANGES = (
 )
 KILLED, REFUSED, CRASHED = 137, 3, 4
 FULL = OSError(28, "No space left on device")
-WRITERS = ("storage", "locking", "runs", "run", "pipeline", "stages", "calibrating", "loop", "checkpoint", "interrupts")
-WRITERS += ("memory_stage", "trainer")
+WRITERS = (
+    "storage",
+    "locking",
+    "runs",
+    "run",
+    "pipeline",
+    "stages",
+    "calibrating",
+    "loop",
+    "checkpoint",
+    "interrupts",
+    "memory_stage",
+    "trainer",
+)
 Act = Callable[[], None]
 
 

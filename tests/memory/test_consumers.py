@@ -87,7 +87,8 @@ def test_another_graph_and_a_graph_of_other_entities_have_no_memory(town: Rememb
     other = [run.observe(graph=triples) for run in (town.paths, town.both)]
     assert other[1].recall is None
     heads, relations = np.repeat(np.arange(5), 6), np.tile(EVERY, 5)
-    assert np.array_equal(*(each.scorer.score_tails(heads, relations) for each in other))
+    mine, theirs = (each.scorer.score_tails(heads, relations) for each in other)
+    assert np.array_equal(mine, theirs)
     given = [run.evaluate("valid", data=data) for run in (town.paths, town.both)]
     assert given[0].mrr == given[1].mrr
     assert not given[1].parts
@@ -142,7 +143,8 @@ def test_score_asks_memory_except_about_what_it_learned_by_heart(town: Rememberi
     data = town.both.data
     rows = data.graph.triples[data.graph.triples[:, 1] == 2][:2]
     facts = [(data.entities.label(h), "friend", data.entities.label(t)) for h, _, t in rows.tolist()]
-    assert np.array_equal(*(run.score(facts, observed="train") for run in (town.paths, town.both)))
+    mine, theirs = (run.score(facts, observed="train") for run in (town.paths, town.both))
+    assert np.array_equal(mine, theirs)
     head = int(rows[0, 0])
     tail = next(i for i in town.memory.known.tolist() if i not in data.graph.tails(head, 2) and i != head)
     missing = [(facts[0][0], "friend", data.entities.label(tail))]

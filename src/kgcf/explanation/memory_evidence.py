@@ -94,7 +94,8 @@ def _cosines(memory: Memory, entity: int, others: NDArray[np.int64]) -> NDArray[
         return np.zeros(len(others))
     vectors = memory.model.entities.numpy().astype(np.float64)
     sizes = np.linalg.norm(vectors[places], axis=1) * np.linalg.norm(vectors[place])
-    return (vectors[places] @ vectors[place]) / np.maximum(sizes, 1e-12)
+    cosines: NDArray[np.float64] = (vectors[places] @ vectors[place]) / np.maximum(sizes, 1e-12)
+    return cosines
 
 
 def memory_sentences(evidence: MemoryEvidence | None, relation: Named) -> Iterator[str]:

@@ -205,7 +205,10 @@ class ObservedGraph:
         """
         logits = scores[found].astype(np.float64)
         if self.companions is not None:
-            return self.answer_logits(np.array([head]), np.array([relation]), found[None, :]).logits[0]
+            together: NDArray[np.float64] = self.answer_logits(
+                np.array([head]), np.array([relation]), found[None, :]
+            ).logits[0]
+            return together
         if self.recall is not None and self.recall.speaks(np.array([head]), np.array([relation]))[0]:
             return logits
         moved = found[~reached[found]]

@@ -106,4 +106,5 @@ def _ranks(scores: NDArray[np.float32], known: NDArray[np.int32], answer: int) -
     rival[known] = False
     rival[answer] = False
     own, others = scores[:, answer, None], scores[:, rival]
-    return 1.0 + (others > own).sum(axis=1) + (others == own).sum(axis=1) / 2
+    ranks: NDArray[np.float64] = 1.0 + (others > own).sum(axis=1) + (others == own).sum(axis=1) / 2
+    return ranks
