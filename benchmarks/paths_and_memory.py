@@ -51,7 +51,7 @@ def row_of(blend: Blend, seconds: float, memory: MemorySettings) -> dict[str, An
     best = {name: blend.training[name] for name in ("best_epoch", "best_validation_mrr")}
     epochs = blend.training["epochs"]
     return {
-        "memory": memory.model_dump(mode="json"),
+        "settings": memory.model_dump(mode="json"),
         **blend.figures,
         "common_weight": blend.common,
         "shrinkage": blend.shrinkage,
