@@ -1,4 +1,4 @@
-"""The whole way, top to bottom: data → treatment → substitutes → model → training → calibration → evaluation."""
+"""The whole way, top to bottom: data → treatment → substitutes → training → memory → calibration → evaluation."""
 
 import hashlib
 import json
@@ -26,6 +26,7 @@ from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import Advance, counting, silent
 from kgcf.runs.baselines import baseline_trainer, check_baseline, choose_model, within
 from kgcf.runs.folder import HISTORY, RunFolder
+from kgcf.runs.memory_stage import memory_stage
 from kgcf.runs.model_file import MODEL, new_model
 from kgcf.runs.run import Run
 from kgcf.runs.settling import settle
@@ -225,6 +226,7 @@ def _train(
     run = Run(folder, model, data, settings)
     if execution.world.leads:
         _record(folder, progress.history, progress.best, progress.best_epoch)
+        run.recall = memory_stage(folder, data, settings, run.bind_task, execution.listener, execution.say)
         run.save_model()
         run.calibrate(test=False)
     return run

@@ -37,6 +37,8 @@ class BaselineGraph(ObservedGraph):
         self.calibration = calibration
         self.train = train or graph
         self.memory = memory
+        self.recall = None  # a baseline is a memory, or has none
+        self.companions = None
         self._trained = trained.graph
         moved = baseline.knows_entities and entities is not trained.entities
         self._ids = _trained_ids(entities, trained) if moved else None

@@ -22,10 +22,9 @@ from kgcf.machine.devices import CPU, find_device
 from kgcf.model.kgcf import KGCF
 from kgcf.plain_tables import html_table
 from kgcf.prediction.answers import Answers, predict, score_triples
-from kgcf.prediction.baseline_graph import BaselineGraph
+from kgcf.prediction.blending.recall import Recall
 from kgcf.prediction.calibration.calibrate import LIMIT, Request, calibrate_completion, calibrate_run
 from kgcf.prediction.calibration.completed_links import CompletionCalibration
-from kgcf.prediction.calibration.fitting import UNCALIBRATED
 from kgcf.prediction.calibration.record import CalibrationRecord, open_record
 from kgcf.prediction.completion import complete, plan_completion
 from kgcf.prediction.observed_graph import ObservedGraph
@@ -41,9 +40,13 @@ from kgcf.runs.arguments import (
     check_share,
     check_split,
 )
+from kgcf.runs.binding import bind_run
+from kgcf.runs.ensemble import FILE as ENSEMBLE
+from kgcf.runs.ensemble import EnsembleRecord, companion_folder, read_ensemble
 from kgcf.runs.folder import RunFolder
+from kgcf.runs.memory_stage import open_recall
 from kgcf.runs.protocol import describe_run
-from kgcf.runs.stages import treatment_to_answer
+from kgcf.runs.short_look import short_look
 from kgcf.screen import inert
 from kgcf.storage import check_writable, write_json
 
@@ -62,6 +65,9 @@ class Run:
         self.data = data
         self.settings = settings
         self.calibration: CalibrationRecord | None = None  # None: probabilities are sigmoids
+        self.recall: Recall | None = None  # None: paths alone
+        self.ensemble: EnsembleRecord | None = None  # None: a run of its own
+        self.others: tuple[Run, ...] = ()  # which answer together with this one
 
     @classmethod
     def open(cls, path: str | Path, device: str = CPU) -> "Run":
@@ -72,7 +78,12 @@ class Run:
         settings, data = folder.settings(), folder.dataset()
         model = read_any_model(folder, settings, data.graph)
         run = cls(folder, model.to(target), data, settings)
-        run.calibration = open_record(folder.path, model)
+        run.recall = open_recall(folder)
+        if folder.sealed(ENSEMBLE):
+            run.ensemble = read_ensemble(folder.path)
+            numbers = range(1, len(run.ensemble.names))
+            run.others = tuple(cls.open(companion_folder(folder.path, number), device) for number in numbers)
+        run.calibration = open_record(folder.path, run.all_weights)
         return run
 
     @property
@@ -86,6 +97,11 @@ class Run:
         return self.weights
 
     @property
+    def all_weights(self) -> tuple[KGCF | Baseline, ...]:
+        """The model of this run, and those of the runs beside it."""
+        return (self.weights, *(other.weights for other in self.others))
+
+    @property
     def _title(self) -> str:
         """What results call the model."""
         if self.settings.baseline is not None:
@@ -97,31 +113,10 @@ class Run:
         write_any_model(self.folder, self.weights)
 
     def __repr__(self) -> str:
-        return "\n".join(["Run", *(f"  {name}: {inert(value)}" for name, value in self._facts().items())])
+        return "\n".join(["Run", *(f"  {name}: {inert(value)}" for name, value in short_look(self).items())])
 
     def _repr_html_(self) -> str:
-        return html_table(("Run", ""), list(self._facts().items()), ("<", "<"))
-
-    def _facts(self) -> dict[str, str]:
-        """What a short look at the run should tell."""
-        facts = self.folder.facts() if self.folder.file("run.json").is_file() else {}
-        history = facts.get("history")
-        method = "sigmoid of the logit"
-        if self.calibration is not None:
-            method = f"{self.calibration.calibration.method}, fitted to validation"
-        found = {
-            "folder": str(self.folder.path),
-            "data": self.data.summary,
-            "model": f"{self.settings.encoder.layers} layers, seed {self.settings.training.seed}",
-        }
-        if self.settings.baseline is not None:
-            found["model"] = f"{self.settings.baseline.model}, seed {self.settings.training.seed}"
-        elif "preset" in facts:
-            found["model"] = f"{facts['preset']}, {found['model']}"
-        if isinstance(history, dict) and len(self.data.valid):
-            best = f"{history['best_validation_mrr']:.4f} after epoch {history['best_epoch']}"
-            found["validation MRR"] = best
-        return found | {"probabilities": method}
+        return html_table(("Run", ""), list(short_look(self).items()), ("<", "<"))
 
     def evaluate(
         self,
@@ -147,7 +142,7 @@ class Run:
             check_writable(self.folder.file("results.json"))
         asked = self._aligned(data)
         task: Split = getattr(asked, split)
-        observed = self.bind(task.observed, task.entities)
+        observed = self.bind(task.observed, task.entities, own=data is None)
         how = describe_run(self.folder, self.data, self.settings, str(self.weights.device))
         memory = observed.memory
         result = evaluate(
@@ -170,14 +165,14 @@ class Run:
     ) -> CalibrationRecord:
         """Fit probabilities to validation and, if asked to, measure them on `test`; what is there already stays."""
         wanted = Request(test, limit, seed, save)
-        self.calibration = calibrate_run(self.folder.path, self.weights, self.data, self._bind_task, wanted, advance)
+        self.calibration = calibrate_run(self.folder.path, self.all_weights, self.data, self.bind_task, wanted, advance)
         return self.calibration
 
     def completion_calibration(self, every_entity: bool = False, advance: Advance = silent) -> CompletionCalibration:
         """How `complete` says probabilities; fitted now where the run's calibration does not have it."""
         if self.calibration is not None and not every_entity:
             return self.calibration.completion
-        return calibrate_completion(self._bind_task, self.data, "all" if every_entity else "seen", advance=advance)
+        return calibrate_completion(self.bind_task, self.data, "all" if every_entity else "seen", advance=advance)
 
     def predict(
         self,
@@ -228,7 +223,7 @@ class Run:
         """
         bound = self.observe(graph, observed)
         found = score_triples(bound, as_triples(bound, triples), self._remove)
-        return bound.calibration.probabilities(found.logits, found.reached) if probabilities else found.logits
+        return bound.calibration.probabilities(found.logits, found.supported) if probabilities else found.logits
 
     def explain(
         self,
@@ -264,7 +259,7 @@ class Run:
         check_count("answers", answers)
         task = self.data.valid
         drawn = draw_answers(task.queries, self.data.relations, relation, answers, seed)
-        return find_rules(self._explainer(self._bind_task(task)), drawn, top, seed, advance=advance)
+        return find_rules(self._explainer(self.bind_task(task)), drawn, top, seed, advance=advance)
 
     def explainer(self, graph: Any = None, observed: Observed = "all") -> "Explainer":  # noqa: ANN401
         """Explains many triples on one observed graph; `graph` and `observed` as in `observe`."""
@@ -285,29 +280,19 @@ class Run:
         if graph is not None:
             from kgcf.runs.other_graphs import read_graph  # with all the readers, which are slow to import
 
-            return self.bind(*read_graph(graph, self.data))
+            return self.bind(*read_graph(graph, self.data), own=False)
         task = self.data.test
         seen = task.observed if observed == "train" else task.known
         return self.bind(seen, task.entities, task.observed)
 
-    def bind(self, graph: KnowledgeGraph, entities: Vocabulary, train: KnowledgeGraph | None = None) -> ObservedGraph:
-        """The model on one graph and the treatment it gives; `train` is its train part, if not all of it."""
-        memory = self.settings.training.memory_gb * 1e9
-        if isinstance(self.weights, Baseline):
-            fitted = UNCALIBRATED if self.calibration is None else self.calibration.calibration
-            return BaselineGraph(self.weights, graph, entities, self.data, fitted, train, memory)
-        treatment = treatment_to_answer(self.folder, self.data, self.settings, graph, entities)
-        calibration = UNCALIBRATED if self.calibration is None else self.calibration.calibration
-        return ObservedGraph(
-            self.model,
-            graph,
-            entities,
-            self.data.relations,
-            treatment,
-            calibration=calibration,
-            train=train,
-            memory=memory,
-        )
+    def bind(
+        self, graph: KnowledgeGraph, entities: Vocabulary, train: KnowledgeGraph | None = None, *, own: bool = True
+    ) -> ObservedGraph:
+        """The model on one graph and the treatment it gives; `train` is its train part, if not all of it.
+
+        Memory has a say only where the entities are the run's `own`, numbered as they were in training.
+        """
+        return bind_run(self, graph, entities, train, own)
 
     @property
     def _remove(self) -> Remove:
@@ -322,5 +307,6 @@ class Run:
 
         return align_dataset(data, self.data)
 
-    def _bind_task(self, task: Split) -> ObservedGraph:
+    def bind_task(self, task: Split) -> ObservedGraph:
+        """The model on the graph that a task observes."""
         return self.bind(task.observed, task.entities)

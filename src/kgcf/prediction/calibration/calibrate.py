@@ -4,7 +4,7 @@ Two are fitted: of answers to a question (`predict`, `explain`) and of links tha
 (`complete`). Neither knows anything of test: another test file gives the same numbers, bit for bit.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -41,10 +41,10 @@ class Request:
 
 
 def calibrate_run(
-    folder: Path, model: nn.Module, data: Dataset, bind: Bind, wanted: Request, advance: Advance = silent
+    folder: Path, models: Sequence[nn.Module], data: Dataset, bind: Bind, wanted: Request, advance: Advance = silent
 ) -> CalibrationRecord:
     """The calibration of a run as wanted; what the folder has for these weights and triples is not done again."""
-    key, path = weights_key(model), folder / FILE
+    key, path = weights_key(models), folder / FILE
     record = read_record(path, key)
     if record is None or not record.drawn_with(wanted.limit, wanted.seed):
         record = calibrate(bind, data, key, wanted.limit, wanted.seed, advance)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,12 +65,13 @@ class CalibrationRecord:
         )
 
 
-def weights_key(model: nn.Module) -> str:
-    """sha256 of a model's weights: a calibration is good for these only."""
+def weights_key(models: Sequence[nn.Module]) -> str:
+    """sha256 of the weights of the models that answer together: a calibration is good for these only."""
     digest = hashlib.sha256()
-    for name, parameter in model.named_parameters():
-        digest.update(name.encode())
-        digest.update(parameter.detach().cpu().numpy().tobytes())
+    for model in models:
+        for name, parameter in model.named_parameters():
+            digest.update(name.encode())
+            digest.update(parameter.detach().cpu().numpy().tobytes())
     return digest.hexdigest()
 
 
@@ -89,10 +91,10 @@ def read_record(path: Path, key: str) -> CalibrationRecord | None:
     return record if record.key == key else None
 
 
-def open_record(folder: Path, model: nn.Module) -> CalibrationRecord | None:
+def open_record(folder: Path, models: Sequence[nn.Module]) -> CalibrationRecord | None:
     """The calibration of a run that is opened; one of an older kgcf is left alone, with a warning."""
     path = folder / FILE
-    record = read_record(path, weights_key(model))
+    record = read_record(path, weights_key(models))
     if record is None and path.is_file() and _format(json.loads(path.read_text(encoding="utf-8"))) < FORMAT:
         warnings.warn(
             f"The calibration of {folder} was written by an older kgcf, which let test truths into the fit; it is "

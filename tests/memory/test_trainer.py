@@ -1,0 +1,93 @@
+"""A memory learns, keeps its best epoch, and continues after a stop to the same numbers."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kgcf.errors import KgcfError, StorageError
+from kgcf.memory.complex_model import ComplEx
+from kgcf.memory.cost import count_operations, estimate_epoch_seconds, fit_to_time
+from kgcf.memory.settings import MemorySettings
+from kgcf.memory.trainer import MemoryTrainer
+from tests.training.tiny import family
+
+SETTINGS = MemorySettings(rank=4, epochs=3, batch_size=32)
+
+
+class StoppedError(Exception):
+    """Raised where a process would be killed."""
+
+
+def trainer(path: Path | None = None, key: str = "key", **changes: object) -> MemoryTrainer:
+    settings = SETTINGS.model_copy(update=changes)
+    return MemoryTrainer(family(np.random.default_rng(0)), settings, None, path, key, checkpoint_seconds=0)
+
+
+def same(one: ComplEx, two: ComplEx) -> bool:
+    return one.entities.equal(two.entities) and one.relations.equal(two.relations)
+
+
+def test_it_learns() -> None:
+    found = trainer(epochs=10)
+    found.run()
+    losses = [entry["tails"] + entry["relations"] for entry in found.progress.history]
+    assert losses[-1] < 0.7 * losses[0]
+
+
+@pytest.mark.parametrize("stop", [1, 4, 13, 20])
+def test_a_stop_at_any_step_resumes_to_the_same_numbers(tmp_path: Path, stop: int) -> None:
+    whole = trainer()
+    wanted = whole.run()
+    stopped = trainer(tmp_path / "checkpoint.safetensors")
+
+    def give_up(done: int, total: int, epoch: int, means: dict[str, float]) -> None:
+        if done == stop + 1:  # the checkpoint of the step before is there
+            raise StoppedError
+
+    stopped.on_step = give_up
+    with pytest.raises(StoppedError):
+        stopped.run()
+    again = trainer(tmp_path / "checkpoint.safetensors")
+    again.resume()
+    assert again.progress.epoch * again.questions.step_count(8, 32) + again.progress.step == stop
+    assert same(again.run(), wanted)
+    timeless = [
+        [{name: value for name, value in entry.items() if "second" not in name} for entry in each.progress.history]
+        for each in (whole, again)
+    ]
+    assert timeless[0] == timeless[1]
+
+
+def test_the_epoch_that_validates_best_is_kept() -> None:
+    scores, seen = iter([0.2, 0.5, 0.3]), []
+
+    def validate(model: ComplEx) -> float:
+        seen.append(model.copy())
+        return next(scores)
+
+    found = trainer()
+    found.validate = validate
+    best = found.run()
+    assert same(best, seen[1])
+    assert (found.progress.best, found.progress.best_epoch) == (0.5, 2)
+
+
+def test_a_checkpoint_of_other_settings_is_refused(tmp_path: Path) -> None:
+    trainer(tmp_path / "checkpoint.safetensors").run()
+    with pytest.raises(StorageError, match="other settings or other data"):
+        trainer(tmp_path / "checkpoint.safetensors", key="other").resume()
+
+
+def test_numbers_that_explode_are_said() -> None:
+    with pytest.raises(KgcfError, match=r"The loss of the memory became nan in epoch 1, step \d+. Lower memory.learn"):
+        trainer(learning_rate=1e30, n3=0.0).run()
+
+
+def test_the_rank_follows_the_time() -> None:
+    graph = family(np.random.default_rng(0))
+    assert estimate_epoch_seconds(graph, SETTINGS) > 0
+    assert count_operations(graph, SETTINGS.model_copy(update={"rank": 8})) == 2 * count_operations(graph, SETTINGS)
+    large = SETTINGS.model_copy(update={"rank": 600})
+    assert fit_to_time(graph, large, 3600.0) == large
+    assert fit_to_time(graph, large, 0.0) is None
