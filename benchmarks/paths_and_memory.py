@@ -90,7 +90,8 @@ def share_trials(name: str, seconds: float, shares: list[float], changes: list[s
         memory = None
         if share:
             wanted = configure(preset, data.benchmark, None, [*changes, f"memory.share={share}"]).memory
-            memory = fit_to_time(data.graph, wanted, seconds)
+            fitted = fit_to_time(data.graph, wanted, seconds)
+            memory = None if fitted is None else fitted.settings
         if memory is not None:
             rows[f"{share:g}"] = {"queries": budget, **row_of(*weigh(run, memory), memory)}
         else:

@@ -124,7 +124,7 @@ def configure(
     if file is not None:
         _overlay(values, read_values(file))
     last: dict[str, dict[str, Any]] = {}
-    for change in _listed(changes):
+    for change in list_changes(changes):
         _overlay(last, change)
     if seed is not None:
         _overlay(values, _seeded(seed, {**values.get("treatment", {}), **last.get("treatment", {})}))
@@ -139,7 +139,7 @@ def _configure_baseline(name: str, file: Path | None, changes: Changes, seed: in
     _overlay(values, entry.values())
     given = [] if file is None else [read_values(file)]
     given += [] if seed is None else [{"training": {"seed": seed}}]
-    for change in [*given, *_listed(changes)]:
+    for change in [*given, *list_changes(changes)]:
         _overlay(values, change)
     read = {"training": TRAINING_KEYS, "baseline": tuple(entry.settings.model_fields)}
     for section, keys in values.items():
@@ -225,7 +225,7 @@ def _overlay(values: dict[str, dict[str, Any]], more: Mapping[str, Any]) -> None
         values.setdefault(section, {}).update(entries)
 
 
-def _listed(changes: Changes) -> Iterable[Values]:
+def list_changes(changes: Changes) -> Iterable[Values]:
     """Changes one by one, in the order in which they were given."""
     if isinstance(changes, Mapping):
         return [_named_change(name, value) for name, value in changes.items()]

@@ -26,6 +26,7 @@ from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import Advance, counting, silent
 from kgcf.runs.baselines import baseline_trainer, check_baseline, choose_model, within
 from kgcf.runs.folder import HISTORY, RunFolder
+from kgcf.runs.memory_addition import finish_memory, is_pending
 from kgcf.runs.memory_stage import memory_stage
 from kgcf.runs.model_file import MODEL, new_model
 from kgcf.runs.run import Run
@@ -143,6 +144,8 @@ def _finish(run: Run, execution: Execution) -> Run:
     """Nothing is left to train: only what a stop after the training may have left undone."""
     if execution.world.leads:
         run.folder.rewrite_log(run.folder.history())
+        if is_pending(run.folder):
+            return finish_memory(run, execution.listener, execution.say)
         if run.calibration is None:
             run.calibrate(test=False)
     return run

@@ -1,13 +1,18 @@
 """A memory learns, keeps its best epoch, and continues after a stop to the same numbers."""
 
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from kgcf.errors import KgcfError, StorageError
+from kgcf.memory import cost
 from kgcf.memory.complex_model import ComplEx
 from kgcf.memory.cost import count_operations, estimate_epoch_seconds, fit_to_time
+from kgcf.memory.memory import Memory
+from kgcf.memory.questions import Questions
 from kgcf.memory.settings import MemorySettings
 from kgcf.memory.trainer import MemoryTrainer
 from tests.training.tiny import family
@@ -89,5 +94,55 @@ def test_the_rank_follows_the_time() -> None:
     assert estimate_epoch_seconds(graph, SETTINGS) > 0
     assert count_operations(graph, SETTINGS.model_copy(update={"rank": 8})) == 2 * count_operations(graph, SETTINGS)
     large = SETTINGS.model_copy(update={"rank": 600})
-    assert fit_to_time(graph, large, 3600.0) == large
+    whole = fit_to_time(graph, large, 3600.0)
+    assert whole is not None
+    assert whole.settings == large
     assert fit_to_time(graph, large, 0.0) is None
+
+
+class Ticking:
+    """A clock by which a step of a rank takes as many seconds as the rank, and a question a tenth of that."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.measured = 0.0, list[int]()
+        usual, scores = cost.differentiate, Memory.opinions
+
+        def step(model: ComplEx, *rest: Any) -> Any:
+            self.now += model.entities.shape[1] / 2
+            self.measured.append(model.entities.shape[1] // 2)
+            return usual(model, *rest)
+
+        def opinions(memory: Memory, heads: Any, relations: Any) -> Any:
+            self.now += len(heads) * memory.model.entities.shape[1] / 20
+            return scores(memory, heads, relations)
+
+        monkeypatch.setattr(cost, "differentiate", step)
+        monkeypatch.setattr(Memory, "opinions", opinions)
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_rank_and_epochs_are_those_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = family(np.random.default_rng(0))
+    clock = Ticking(monkeypatch)
+    wanted = SETTINGS.model_copy(update={"rank": 100, "epochs": 6, "share": 0.5})
+    steps = Questions.of(graph).step_count(wanted.answers, wanted.batch_size)
+    fit = partial(fit_to_time, graph, clock=clock)
+    half = fit(wanted, 2 * 6 * steps * 50.0)
+    assert half is not None
+    assert (half.settings.rank, half.settings.epochs, half.seconds) == (50, 6, pytest.approx(6 * steps * 50.0))
+    asked = fit(wanted, 2 * 6 * (steps + 2) * 50.0, asked=20)  # 20 questions as two steps more
+    assert asked is not None
+    assert (asked.settings.rank, asked.seconds) == (50, pytest.approx(6 * (steps + 2) * 50.0))
+    short = fit(wanted, 2 * 3 * steps * 16.0)
+    assert short is not None
+    assert (short.settings.rank, short.settings.epochs) == (16, 3)
+    assert fit(wanted, 2 * steps * 16.0) is None  # one epoch of six
+    assert fit(wanted, 2 * 3 * steps * 16.0, keep_epochs=True) is None
+    kept = fit(wanted, 2 * 3 * steps * 100.0, keep_rank=True)
+    assert kept is not None
+    assert (kept.settings.rank, kept.settings.epochs) == (100, 3)
+    clock.measured.clear()
+    assert fit(wanted.model_copy(update={"rank": 10**9, "epochs": 10**6}), 1.0, keep_rank=True) is None
+    assert not clock.measured  # so much work that nobody needs to look

@@ -70,11 +70,11 @@ def train_command(
     dataset = open_data(
         data, names, Reading(header, comment, strip), split_seed, allow_inverse_leak, quiet=not world.leads
     )
-    named = choose_model(model, preset, config)[0]
+    named, baseline = choose_model(model, preset, config)
     folder = RunFolder(output or Path("runs") / f"{dataset.name.replace(':', '_')}-{named}")
 
     def work(execution: "Execution") -> "Run":
-        chosen = [*(changes or ()), *(["memory.enabled=off"] if no_memory else [])]
+        chosen = [*(changes or ()), *(["memory.enabled=off"] if no_memory and baseline is None else [])]
         given = partial(fit, preset=preset, config=config, changes=chosen, seed=seed, time=time, model=model)
         return given(dataset, folder.path, execution=replace(execution, started=started), device=device)
 
@@ -91,6 +91,13 @@ def resume_command(run: RunArgument, device: DeviceOption = CPU) -> None:
 
 
 def _train(folder: "RunFolder", world: "World", work: "Callable[[Execution], Run]") -> None:
+    """Train with somebody watching, and report."""
+    run = train_watched(folder, world, work)
+    if world.leads:
+        _report(run)
+
+
+def train_watched(folder: "RunFolder", world: "World", work: "Callable[[Execution], Run]") -> "Run":
     """Train with somebody watching; on Ctrl-C say how to go on."""
     with importing():
         from kgcf.pipeline import Execution
@@ -98,7 +105,7 @@ def _train(folder: "RunFolder", world: "World", work: "Callable[[Execution], Run
         from kgcf.training.distributed import leave_world
     try:
         with Watcher(shown=world.leads) as watcher:
-            run = work(Execution(watcher, watcher.say, world))
+            return work(Execution(watcher, watcher.say, world))
     except KeyboardInterrupt:
         message = "Stopped before anything was written."
         if folder.file("run.json").is_file():
@@ -107,8 +114,6 @@ def _train(folder: "RunFolder", world: "World", work: "Callable[[Execution], Run
         sys.exit(130)
     finally:
         leave_world()
-    if world.leads:
-        _report(run)
 
 
 def _report(run: "Run") -> None:

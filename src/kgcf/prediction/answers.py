@@ -187,8 +187,8 @@ def find_answers(
     entity = observed.entities.id(given, "entity")
     relation = observed.relations.id(question.relation, "relation")
     asked = relation + (observed.graph.relation_count if question.head is None else 0)
-    rows, reach = observed.scorer.score_with_reach(np.array([entity]), np.array([asked]))  # [1, N]
-    scores, reached = rows[0], reach[0]
+    found = observed.score_supported(np.array([entity]), np.array([asked]))  # [1, N] each
+    scores, reached, supported = (rows[0] for rows in found)
     known = np.zeros(len(scores), dtype=bool)
     known[observed.graph.tails(entity, asked)] = True
     possible = np.ones(len(scores), dtype=bool)
@@ -204,7 +204,7 @@ def find_answers(
         observed.logits_of_ranked(entity, asked, best, scores, reached),
         known[best],
         reached[best],
-        observed.supported(np.array([entity]), np.array([asked]), reach)[0][best],
+        supported[best],
     )
 
 

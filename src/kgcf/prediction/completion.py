@@ -178,9 +178,7 @@ def _promising(
 ) -> Iterator[_Link]:
     """New, allowed and supported answers of a chunk of questions that may enter the best."""
     relation, asked = sides.relation, np.full(len(heads), sides.relation)
-    scores, reached = observed.scorer.score_with_reach(heads, asked)
-    supported = observed.supported(heads, asked, reached)
-    for row, reach, support, head in zip(scores, reached, supported, heads.tolist(), strict=True):
+    for row, reach, support, head in zip(*observed.score_supported(heads, asked), heads.tolist(), strict=True):
         tails = new_links(observed.graph, sides, head, support, calibration_in_use.scope)
         groups = calibration_in_use.groups(relation, bool(sides.heads[head]), sides.tails[tails])
         likely = calibration_in_use.probabilities(row[tails].astype(np.float64), groups)

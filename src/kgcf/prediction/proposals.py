@@ -90,8 +90,7 @@ def collect_proposals(
     sides = Sides.of(graph, 0)
     for first in range(0, len(drawn.heads), rows):
         heads, relations = drawn.heads[first : first + rows], drawn.relations[first : first + rows]
-        scores, reached = observed.scorer.score_with_reach(heads, relations)
-        supported = observed.supported(heads, relations, reached)
+        scores, _, supported = observed.score_supported(heads, relations)
         for i, (head, relation) in enumerate(zip(heads.tolist(), relations.tolist(), strict=True)):
             if sides.relation != relation:
                 sides = Sides.of(graph, relation)

@@ -1,6 +1,5 @@
 """`kgcf blend`: several finished runs on the same data become one, with weights from validation."""
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,11 +10,11 @@ from kgcf.errors import SettingsError
 from kgcf.prediction.blending.ensemble import ValidationScores, choose_shares, cross_validate_shares
 from kgcf.prediction.calibration.calibrate import validation_task
 from kgcf.progress import showing
+from kgcf.runs.copying import copy_run
 from kgcf.runs.ensemble import FILE as ENSEMBLE
 from kgcf.runs.ensemble import EnsembleRecord, companion_folder
 from kgcf.runs.folder import RunFolder
 from kgcf.runs.run import Run
-from kgcf.storage import make_folder, replacing
 
 TRIPLES = 1000  # of validation, drawn at random, that choose the weights
 _HELD = 2e9  # bytes of scores that are held together; fewer triples where this is not enough
@@ -32,20 +31,12 @@ def blend_runs(paths: Sequence[str | Path], output: str | Path, *, limit: int = 
     record, order = _weigh(runs, limit, seed)
     with folder.alone(new=True):
         for number, place in enumerate(order):
-            _copy(runs[place].folder, folder.path if not number else companion_folder(folder.path, number))
+            copy_run(runs[place].folder, folder.path if not number else companion_folder(folder.path, number))
         record.write(folder.path)
         folder.seal()
         run = Run.open(output)
         run.calibrate(test=False)
     return run
-
-
-def _copy(folder: RunFolder, target: Path) -> None:
-    """Copy what a run.json has the checksum of, and nothing else; run.json comes last, for it makes a run."""
-    make_folder(target)
-    for name in [*folder.sealed_names(), "run.json"]:
-        with replacing(target / name) as temporary:
-            shutil.copyfile(folder.file(name), temporary)
 
 
 def _check(runs: Sequence[Run]) -> None:

@@ -18,11 +18,12 @@ from kgcf.storage import TEMPORARY, make_folder, write_json, write_text, writing
 
 FORMAT = 1
 LOCK = ".kgcf.lock"  # held by the process that trains; its presence also says that a folder without run.json is ours
+CONFIG = "config.toml"
 HISTORY = "history.json"
 SURVEY = "survey.json"  # where training was given a time
 CREATED = (
     "run.json",
-    "config.toml",
+    CONFIG,
     *DATA_FILES,
     "data.json",
     SURVEY,
@@ -116,7 +117,7 @@ class RunFolder:
                         entry.unlink()
 
     def _write(self, data: Dataset, settings: Settings, preset: str) -> None:
-        write_text(self.file("config.toml"), write_toml(settings))
+        write_text(self.file(CONFIG), write_toml(settings))
         write_data(self.path, data)
         write_json(self.file("data.json"), {"preset": preset, **data_facts(data)})
         self.seal()
@@ -171,7 +172,7 @@ class RunFolder:
 
     def settings(self) -> Settings:
         """The effective configuration."""
-        return settings_from(read_values(self.file("config.toml")))
+        return settings_from(read_values(self.file(CONFIG)))
 
     def facts(self) -> dict[str, object]:
         """Dataset name, preset, notes; once trained, the history of the training."""

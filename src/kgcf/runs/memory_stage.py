@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from kgcf.memory.complex_model import ComplEx
 from kgcf.memory.cost import count_operations
 from kgcf.memory.memory import FILE as MEMORY
 from kgcf.memory.memory import Memory
-from kgcf.memory.trainer import MemoryTrainer
+from kgcf.memory.trainer import MemoryTrainer, OnStep
 from kgcf.prediction.blending.blend import FILE as BLEND
 from kgcf.prediction.blending.blend import Blend, read_blend
 from kgcf.prediction.blending.fitting import fit_blend
@@ -24,11 +25,13 @@ from kgcf.prediction.blending.recall import Recall
 from kgcf.prediction.blending.reciprocal_ranks import collect_reciprocal_ranks
 from kgcf.prediction.blending.scorer import MemoryScorer
 from kgcf.prediction.calibration.calibrate import Bind, validation_task
-from kgcf.progress import showing
+from kgcf.progress import Minutes, showing
 from kgcf.runs.folder import MEMORY_CHECKPOINT, RunFolder
+from kgcf.runs.training_log import log_position
 from kgcf.storage import writing
 from kgcf.training.loop import Listener
 
+MEMORY_FILES = (MEMORY, BLEND)
 LEAST_TRIPLES = 100  # of validation; with fewer nobody can tell whether memory helps
 MOST_OPERATIONS = 1e15  # of an epoch, some hours of two cores; beyond, `auto` does without
 
@@ -109,7 +112,7 @@ def _train(folder: RunFolder, data: Dataset, settings: Settings, task: Split, li
         checkpoint=folder.file(MEMORY_CHECKPOINT),
         key=_key(data, settings),
         checkpoint_seconds=settings.training.checkpoint_seconds,
-        on_step=listener.step,
+        on_step=_heard(folder, listener),
         on_epoch=lambda entry: say(_line(entry)),
     )
     known = trainer.questions.known
@@ -120,6 +123,17 @@ def _train(folder: RunFolder, data: Dataset, settings: Settings, task: Split, li
     progress = trainer.progress
     facts = {"epochs": progress.history, "best_validation_mrr": progress.best, "best_epoch": progress.best_epoch}
     return Memory(model, known, relations, facts)
+
+
+def _heard(folder: RunFolder, listener: Listener) -> OnStep:
+    """Who watches hears of every step; the log has a line once a minute."""
+    minutes = Minutes(partial(log_position, folder, "memory"))
+
+    def step(done: int, total: int, epoch: int, means: dict[str, float]) -> None:
+        minutes.at(done, total)
+        listener.step(done, total, epoch, means)
+
+    return step
 
 
 def _validation(

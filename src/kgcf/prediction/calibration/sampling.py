@@ -58,8 +58,7 @@ def collect_best(
     parts = [np.zeros((4, 0))]
     for first in range(0, len(asked), rows):
         chunk = asked[first : first + rows]
-        scores, reached = observed.scorer.score_with_reach(chunk[:, 0], chunk[:, 1])
-        supported = observed.supported(chunk[:, 0], chunk[:, 1], reached)
+        scores, reached, supported = observed.score_supported(chunk[:, 0], chunk[:, 1])
         for i, question in enumerate(chunk):
             head, relation = question.tolist()
             true = own.tails(head, relation)
