@@ -1,5 +1,7 @@
 """Everything that uses scores uses the blend; where memory is silent, the scores are the paths', bit for bit."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -219,7 +221,11 @@ def test_paths_are_taken_away_while_memory_says_what_it_says(town: Remembering) 
     assert memory.memory_logit != 0
     assert carried is not None
     assert alone is not None
-    pairs = [(carried.alone, alone.alone), (carried.without, alone.without), (carried.nothing, alone.nothing)]
+    pairs: list[tuple[Any, Any]] = [
+        (carried.alone, alone.alone),
+        (carried.without, alone.without),
+        (carried.nothing, alone.nothing),
+    ]
     pairs += list(zip(found.subsets, plain.subsets, strict=True))
     pairs += list(zip(found.deletion, plain.deletion, strict=True))
     for mine, theirs in pairs:

@@ -17,6 +17,7 @@ from kgcf.runs.survey import memory as planning
 from kgcf.runs.survey.memory import MemoryPlan, plan_memory
 from kgcf.runs.time_budget import chosen_changes
 from kgcf.storage import map_arrays
+from kgcf.training import choice
 from kgcf.training.survey import Questions, Survey
 from tests.memory.remembering import PATHS
 from tests.prediction.test_nothing_of_test import parts
@@ -82,11 +83,10 @@ def test_the_run_has_the_chosen_memory_as_ordinary_settings(
     data: Dataset, fitted: list[dict[str, object]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Survey] = []
-    real = time_budget.choose
 
     def choose(survey: Survey, *rest: object) -> object:
         seen.append(survey)
-        return real(survey, *rest)  # type: ignore[arg-type]
+        return choice.choose(survey, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(time_budget, "choose", choose)
     changes = (*PATHS, "memory.epochs=2")

@@ -20,7 +20,7 @@ def result_rows(result: Evaluation) -> dict[str, Evaluation]:
     model = str(result.protocol["model"])
     if not result.parts:
         return {model: result}
-    return {**{f"{model}, {name}": part for name, part in result.parts.items()}, f"{model}, both": result}
+    return {**{f"{model}, {name}": part for name, part in result.parts.items()}, f"{model}, {result.together}": result}
 
 
 def evaluation_table(results: Mapping[str, Evaluation]) -> Table:

@@ -71,7 +71,7 @@ class Evaluation:
     def _table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]], tuple[str, ...]]:
         """The headline as titles, one row (and one for each part) and where the columns stand."""
         if self.parts:
-            rows = {**self.parts, "both": self}
+            rows = {**self.parts, self.together: self}
             titles = next(iter(rows.values()))._headline()
             return (
                 ("", *titles),
@@ -80,6 +80,11 @@ class Evaluation:
             )
         shown = self._headline()
         return tuple(shown), [tuple(shown.values())], (">",) * len(shown)
+
+    @property
+    def together(self) -> str:
+        """What the whole is called beside its parts."""
+        return "both" if len(self.parts) == 2 else "all"
 
     def _headline(self) -> dict[str, str]:
         """The headline by title."""

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from kgcf.baselines.contract import Baseline
+from kgcf.data.dataset import Dataset
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.prediction.baseline_graph import BaselineGraph
@@ -35,6 +36,15 @@ def bind_run(
         recall=_recall_about(run, entities) if own else None,
         companions=_companions(run, graph, entities, train, own),
     )
+
+
+def aligned_data(own: Dataset, data: Dataset | None) -> Dataset:
+    """Another dataset, with the relations numbered as in a run's own; None is the run's own."""
+    if data is None:
+        return own
+    from kgcf.runs.other_graphs import align_dataset  # with all the readers, which are slow to import
+
+    return align_dataset(data, own)
 
 
 def _companions(

@@ -1,7 +1,6 @@
 """`Run`: a trained model with its data; evaluates, predicts, completes, scores, explains."""
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,13 +39,13 @@ from kgcf.runs.arguments import (
     check_share,
     check_split,
 )
-from kgcf.runs.binding import bind_run
+from kgcf.runs.binding import aligned_data, bind_run
 from kgcf.runs.ensemble import FILE as ENSEMBLE
 from kgcf.runs.ensemble import EnsembleRecord, companion_folder, read_ensemble
 from kgcf.runs.folder import RunFolder
 from kgcf.runs.memory_stage import open_recall
 from kgcf.runs.protocol import describe_run
-from kgcf.runs.short_look import short_look
+from kgcf.runs.short_look import model_title, short_look
 from kgcf.screen import inert
 from kgcf.storage import check_writable, write_json
 
@@ -91,7 +90,7 @@ class Run:
         """The KGCF model; a run of another model has none."""
         if isinstance(self.weights, Baseline):
             raise SettingsError(
-                f"{self.folder.path} holds the model '{self._title}', which has no paths to explain. "
+                f"{self.folder.path} holds the model '{model_title(self)}', which has no paths to explain. "
                 "Train KGCF for that: kgcf train DATA"
             )
         return self.weights
@@ -100,13 +99,6 @@ class Run:
     def all_weights(self) -> tuple[KGCF | Baseline, ...]:
         """The model of this run, and those of the runs beside it."""
         return (self.weights, *(other.weights for other in self.others))
-
-    @property
-    def _title(self) -> str:
-        """What results call the model."""
-        if self.settings.baseline is not None:
-            return self.settings.baseline.model
-        return f"kgcf ({self.folder.facts()['preset']})"
 
     def save_model(self) -> None:
         """Write the weights and seal the folder: from then on the run is finished."""
@@ -140,13 +132,20 @@ class Run:
             raise SettingsError(only + "Leave out save=True and write result.to_json() to a file of your own.")
         if save:
             check_writable(self.folder.file("results.json"))
-        asked = self._aligned(data)
+        asked = aligned_data(self.data, data)
         task: Split = getattr(asked, split)
         observed = self.bind(task.observed, task.entities, own=data is None)
         how = describe_run(self.folder, self.data, self.settings, str(self.weights.device))
         memory = observed.memory
         result = evaluate(
-            observed.scorer, asked, split, model=self._title, limit=limit, seed=seed, memory=memory, advance=advance
+            observed.scorer,
+            asked,
+            split,
+            model=model_title(self),
+            limit=limit,
+            seed=seed,
+            memory=memory,
+            advance=advance,
         )
         result.protocol.update(how)
         if save:
@@ -266,13 +265,10 @@ class Run:
         return self._explainer(self.observe(graph, observed))
 
     def _explainer(self, bound: ObservedGraph) -> "Explainer":
-        from kgcf.explanation.explainer import Explainer  # slow to import, and only needed to explain
-        from kgcf.explanation.space_of_graph import find_space
+        from kgcf.runs.explaining import make_explainer  # slow to import, and only needed to explain
 
         assert self.model is not None  # a model without paths says so here
-        kept, data, settings = self.folder.file("space.safetensors"), self.data, self.settings
-        space = partial(find_space, kept, data.entities, bound.graph, bound.entities, settings.space)
-        return Explainer(bound, self._remove, space, settings.matching.candidates)
+        return make_explainer(self, bound, self._remove)
 
     def observe(self, graph: Any = None, observed: Observed = "all") -> ObservedGraph:  # noqa: ANN401
         """The model on everything the user gave, on train alone, or on another graph with the same relations."""
@@ -298,14 +294,6 @@ class Run:
     def _remove(self) -> Remove:
         """What a question about a triple of the graph must not see, as in training."""
         return "pair" if self.settings.training.remove == "pair" else "triple"
-
-    def _aligned(self, data: Dataset | None) -> Dataset:
-        """Another dataset with this run's relations; None is the run's own."""
-        if data is None:
-            return self.data
-        from kgcf.runs.other_graphs import align_dataset  # as in `observe`
-
-        return align_dataset(data, self.data)
 
     def bind_task(self, task: Split) -> ObservedGraph:
         """The model on the graph that a task observes."""

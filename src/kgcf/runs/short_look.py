@@ -30,3 +30,10 @@ def short_look(run: "Run") -> dict[str, str]:
     if run.recall is not None:
         found["memory"] = f"rank {run.settings.memory.rank}, weight {run.recall.blend.common:g} beside the paths"
     return found | {"probabilities": method}
+
+
+def model_title(run: "Run") -> str:
+    """What results call the model."""
+    if run.settings.baseline is not None:
+        return run.settings.baseline.model
+    return f"kgcf ({run.folder.facts()['preset']})"

@@ -141,7 +141,7 @@ def with_choice(settings: Settings, choice: Choice) -> Settings:
 def chosen_changes(settings: Settings) -> list[str]:
     """What the rule has chosen, as `--set` takes it."""
     encoder, objective, training = settings.encoder, settings.objective, settings.training
-    chosen = {
+    chosen: dict[str, object] = {
         "encoder.layers": encoder.layers,
         "objective.negatives": objective.negatives,
         "training.budget": training.budget,

@@ -225,8 +225,8 @@ class Trainer:
             "queries": total.queries,
             "unreached": total.unreached,
             "impossible": total.impossible,
+            "compared": discrepancy.queries,
         }
-        counts["compared"] = discrepancy.queries
         for name, value in (total.terms | discrepancy.terms | counts).items():
             self._progress.running[name] = self._progress.running.get(name, 0.0) + value
 
@@ -260,8 +260,7 @@ class Trainer:
                 progress.waiting += 1
             progress.history.append(entry)
             progress.epoch, progress.step, progress.running = progress.epoch + 1, 0, {}
-            patience = self.settings.patience
-            out_of_patience = patience is not None and progress.waiting >= patience
+            out_of_patience = self.settings.patience is not None and progress.waiting >= self.settings.patience
             progress.finished = progress.steps >= self._total_steps() or out_of_patience
         self._save()
         self.listener.epoch(entry)
@@ -283,9 +282,8 @@ class Trainer:
                 self._whole = True
 
     def _steps_per_epoch(self) -> int:
-        settings = self.settings
-        whole = math.ceil(len(self._passes) / (settings.batch_size * settings.accumulate))
-        return settings.batches_per_epoch or whole
+        step = self.settings.batch_size * self.settings.accumulate
+        return self.settings.batches_per_epoch or math.ceil(len(self._passes) / step)
 
     def _total_steps(self) -> int:
         settings = self.settings
@@ -296,10 +294,7 @@ class Trainer:
 
     def _save(self) -> None:
         self._saved_at = time.monotonic()
-        if self.checkpoint is None or not self.world.leads:
-            return
-        weights = copy_weights(self._model)
-        average = self._average
-        adam = self._optimiser.state_dict()
-        state = Checkpoint(self._progress, weights, self._best, adam, average.mean, average.taken)
-        save_checkpoint(self.checkpoint, state, self.key)
+        if self.checkpoint is not None and self.world.leads:
+            mean, adam = self._average, self._optimiser.state_dict()
+            state = Checkpoint(self._progress, copy_weights(self._model), self._best, adam, mean.mean, mean.taken)
+            save_checkpoint(self.checkpoint, state, self.key)
