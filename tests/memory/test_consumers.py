@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from kgcf.evaluation.ranks import rank_answers
 from kgcf.explanation.page import render_page
 from kgcf.explanation.words import sentences
+from kgcf.prediction.blending.reciprocal_ranks import LOSSES, collect_reciprocal_ranks
+from kgcf.prediction.blending.reciprocal_ranks import WEIGHTS as WEIGHED
 from kgcf.prediction.blending.scorer import MemoryScorer
 from kgcf.prediction.calibration.completed_links import uncalibrated
 from kgcf.prediction.calibration.sampling import collect_best
@@ -111,6 +113,16 @@ def test_evaluation_has_three_rows(town: Remembering) -> None:
     assert result.mrr not in (alone.mrr, result.parts["memory alone"].mrr)
     assert set(result.to_json()["parts"]) == {"paths alone", "memory alone"}
     assert "memory alone" in repr(result)
+
+
+def test_weights_are_weighed_by_the_ranks_that_evaluation_has(town: Remembering) -> None:
+    result = town.both.evaluate("valid")
+    found = collect_reciprocal_ranks(bound(town)[0].paths, town.memory, town.both.data.valid, None, 0)
+    assert found.paths.mean() == pytest.approx(result.parts["paths alone"].mrr, abs=1e-9)
+    assert found.memory.mean() == pytest.approx(result.parts["memory alone"].mrr, abs=1e-9)
+    chosen = np.array([WEIGHED.index(weight) for weight in WEIGHTS])[found.relations]
+    both = found.both[np.arange(len(found)), LOSSES.index(LOST), chosen]
+    assert both.mean() == pytest.approx(result.mrr, abs=1e-9)
 
 
 def test_predictions_have_the_logits_of_the_blend(town: Remembering) -> None:
