@@ -54,6 +54,14 @@ class Observed:
         scores, reached = self.scorer.score_with_reach(heads, relations)
         return scores, reached, reached
 
+    def probabilities(
+        self, logits: NDArray[np.float64], reached: NDArray[np.bool_], heard: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        return self.calibration.probabilities(logits, reached | heard)
+
+    def calibration_of(self, _heard: bool) -> Calibration:
+        return self.calibration
+
     def logits_of_ranked(
         self,
         head: int,

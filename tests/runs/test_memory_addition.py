@@ -1,5 +1,7 @@
 """A finished run gets a memory: its paths stay as they are, a stop is made good, what cannot be is refused."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import kgcf
 from kgcf.cli import app
 from kgcf.errors import SettingsError
 from kgcf.memory.trainer import MemoryTrainer
+from kgcf.prediction.blending.recall import Recall
 from kgcf.runs.blending import blend_runs
 from kgcf.runs.folder import RunFolder
 from kgcf.runs.memory_addition import add_memory, is_pending
@@ -51,6 +54,34 @@ def test_it_is_the_run_that_was_trained_with_a_memory_from_the_start(homes: Path
     assert again.evaluate("valid").mrr == whole.evaluate("valid").mrr
     assert again.calibration is not None
     assert not is_pending(again.folder)
+
+
+def test_where_memory_is_silent_probabilities_are_those_of_the_paths(homes: Path) -> None:
+    """Memory moves logits, so a calibration with memory says nothing of logits without."""
+    paths, whole = kgcf.open(homes / "paths"), kgcf.open(homes / "whole")
+    assert whole.recall is not None
+    whole.recall = Recall(whole.recall.memory, replace(whole.recall.blend, weights=(1.0,) * 6))
+    whole.calibrate(test=False, limit=7, save=False)
+    paths.calibrate(test=False, limit=7, save=False)
+    data = paths.data
+    triples = [
+        (data.entities.label(h), data.relations.label(r), data.entities.label(t)) for h, r, t in data.graph.triples
+    ]
+    assert whole.calibration is not None
+    assert paths.calibration is not None
+    assert whole.calibration.calibration != paths.calibration.calibration
+    assert whole.calibration.paths == paths.calibration.calibration
+    again = type(whole.calibration).from_json(json.loads(json.dumps(whole.calibration.to_json())))
+    assert again.paths == whole.calibration.paths
+    for ask in (
+        lambda run: [(a.tail, a.probability) for a in run.predict("e3", "friend", graph=triples)],
+        lambda run: [(a.head, a.tail, a.probability) for a in run.complete("friend", top=9, graph=triples)],
+        lambda run: run.score(triples[:40], probabilities=True, observed="train").tolist(),  # learned by heart
+        lambda run: run.explain(*triples[0], observed="train").probability,
+    ):
+        assert ask(whole) == ask(paths)
+    own = [[a.probability for a in run.predict("e3", "friend", observed="train")] for run in (whole, paths)]
+    assert own[0] != own[1]
 
 
 def test_a_stop_is_made_good_by_resume(homes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ def test_what_the_memory_adds_is_part_of_the_time(data: Dataset, fitted: list[di
     after = asked * 0.002 + (asked + QUESTIONS.calibration + QUESTIONS.test) * 0.01
     assert dict(made.stages) == {"memory": 7.0, "weighing memory": pytest.approx(after)}
     survey = made.added_to(found())
-    assert survey.questions.calibration == found().questions.calibration + asked
+    assert survey.questions.calibration == found().questions.calibration + asked + QUESTIONS.calibration
     assert survey.stages == dict(made.stages)
     assert spoken(7.0 + after) in made.reason
 

@@ -76,24 +76,30 @@ class Case:
         """[Q] logits of the answer, if these were those of the paths: memory and other runs say what they say."""
         part, heard = self.memory_part
         own = logits + self.observed.moved(np.full(len(logits), heard), reached) + part
-        weight, others = self._beside
+        weight, others, _ = self._beside
         return weight * own + others
 
     def probabilities(self, logits: NDArray[np.float64], reached: NDArray[np.bool_]) -> NDArray[np.float64]:
         """[Q] probabilities of the answer, if these were the logits of the paths."""
-        supported = reached | self.memory_part[1]
-        return self.observed.calibration.probabilities(self.answer_logits(logits, reached), supported)
+        heard = np.full(len(logits), self.heard)
+        return self.observed.probabilities(self.answer_logits(logits, reached), reached, heard)
+
+    @property
+    def heard(self) -> bool:
+        """Whether any memory has a say: this run's, or that of a run beside it."""
+        return self.memory_part[1] or self._beside[2]
 
     @cached_property
-    def _beside(self) -> tuple[float, float]:
-        """How much this run counts in a blend of several, and what the others add to the logit; (1, 0) alone."""
+    def _beside(self) -> tuple[float, float, bool]:
+        """How much this run counts in a blend of several, what the others add, whether their memories have a say."""
         companions = self.observed.companions
         if companions is None:
-            return 1.0, 0.0
+            return 1.0, 0.0, False
         question = np.array([self.head]), np.array([self.relation]), np.array([[self.tail]])
-        said = [float(other.answer_logits(*question, self.hidden).logits[0, 0]) for other in companions.others]
+        said = [other.answer_logits(*question, self.hidden) for other in companions.others]
         own, *weights = companions.weights
-        return own, float(np.dot(weights, said))
+        added = float(np.dot(weights, [float(each.logits[0, 0]) for each in said]))
+        return own, added, any(bool(each.heard[0, 0]) for each in said)
 
     @cached_property
     def lattice(self) -> Lattice:

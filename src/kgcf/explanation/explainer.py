@@ -99,7 +99,7 @@ class Explainer:
             hidden=len(case.hidden.triples),
             logit=case.logit,
             probability=case.probability,
-            probability_from=self.observed.calibration.method,
+            probability_from=self.observed.calibration_of(case.heard).method,
             reached=case.importance.reached,
             attribution=how.attribution,
             weighting=how.weighting,

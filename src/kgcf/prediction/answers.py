@@ -109,14 +109,14 @@ class Found:
     logits: NDArray[np.float64]  # [A]
     known: NDArray[np.bool_]  # [A]
     reached: NDArray[np.bool_]  # [A]
-    supported: NDArray[np.bool_]  # [A] by a path or by memory
+    heard: NDArray[np.bool_]  # [A] whether memory has a say
 
 
 def name_answers(observed: ObservedGraph, found: Found) -> Answers:
     """Answers with probability, labels and names."""
     entities, relations = observed.entities, observed.relations
-    calibration = observed.calibration
-    probabilities = calibration.probabilities(found.logits, found.supported)
+    probabilities = observed.probabilities(found.logits, found.reached, found.heard)
+    calibrations = [observed.calibration_of(heard) for heard in found.heard.tolist()]
     head_seen, tail_seen = observed.half_links(*found.triples.T)
     return Answers(
         Answer(
@@ -129,8 +129,8 @@ def name_answers(observed: ObservedGraph, found: Found) -> Answers:
             rank=int(found.ranks[i]),
             logit=float(found.logits[i]),
             probability=float(probabilities[i]),
-            probability_from=calibration.method,
-            probability_given=calibration.given,
+            probability_from=calibrations[i].method,
+            probability_given=calibrations[i].given,
             known=bool(found.known[i]),
             reached=bool(found.reached[i]),
             head_seen=bool(head_seen[i]),
@@ -187,8 +187,8 @@ def find_answers(
     entity = observed.entities.id(given, "entity")
     relation = observed.relations.id(question.relation, "relation")
     asked = relation + (observed.graph.relation_count if question.head is None else 0)
-    found = observed.score_supported(np.array([entity]), np.array([asked]))  # [1, N] each
-    scores, reached, supported = (rows[0] for rows in found)
+    rows, reach = observed.scorer.score_with_reach(np.array([entity]), np.array([asked]))  # [1, N]
+    scores, reached = rows[0], reach[0]
     known = np.zeros(len(scores), dtype=bool)
     known[observed.graph.tails(entity, asked)] = True
     possible = np.ones(len(scores), dtype=bool)
@@ -204,7 +204,7 @@ def find_answers(
         observed.logits_of_ranked(entity, asked, best, scores, reached),
         known[best],
         reached[best],
-        supported[best],
+        np.full(len(best), observed.hears(np.array([entity]), np.array([asked]))[0]),
     )
 
 
@@ -214,7 +214,7 @@ class Scored:
 
     logits: NDArray[np.float64]  # [Q]
     reached: NDArray[np.bool_]  # [Q] whether any path leads from head to tail
-    supported: NDArray[np.bool_]  # [Q] whether a path or memory has something to say
+    heard: NDArray[np.bool_]  # [Q] whether memory has a say
 
 
 def score_triples(observed: ObservedGraph, triples: NDArray[np.int64], remove: Remove) -> Scored:
@@ -226,7 +226,7 @@ def score_triples(observed: ObservedGraph, triples: NDArray[np.int64], remove: R
         hidden = hide_known(observed.graph, heads[part], relations[part], tails[part], remove)
         found = observed.answer_logits(heads[part], relations[part], tails[part][:, None], hidden)
         logits[part] = found.logits[:, 0]
-        support[:, part] = found.reached[:, 0], found.supported[:, 0]
+        support[:, part] = found.reached[:, 0], found.heard[:, 0]
     return Scored(logits, *support)
 
 
@@ -238,11 +238,11 @@ def _find_relations(observed: ObservedGraph, question: Question, top: int, show_
     relations = np.arange(count)
     triples = np.stack([np.full(count, head), relations, np.full(count, tail)], axis=1)
     said = observed.answer_logits(triples[:, 0], relations, triples[:, 2:])  # [R, 1]
-    logits, reached, supported = said.logits[:, 0], said.reached[:, 0], said.supported[:, 0]
+    logits, reached, heard = said.logits[:, 0], said.reached[:, 0], said.heard[:, 0]
     known = observed.graph.contains(triples)
     best = best_first(logits, show_known | ~known, top)
     ranks = _ranks(logits, ~known, best)
-    return Found(triples[best], ranks, logits[best], known[best], reached[best], supported[best])
+    return Found(triples[best], ranks, logits[best], known[best], reached[best], heard[best])
 
 
 def _ranks(scores: NDArray[np.floating], rivals: NDArray[np.bool_], answers: NDArray[np.int64]) -> NDArray[np.int64]:

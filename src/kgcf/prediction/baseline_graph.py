@@ -35,6 +35,7 @@ class BaselineGraph(ObservedGraph):
         self.relations = trained.relations
         self.treatment = None
         self.calibration = calibration
+        self.paths_calibration = None
         self.train = train or graph
         self.memory = memory
         self.recall = None  # a baseline is a memory, or has none

@@ -15,21 +15,13 @@ from kgcf.data.vocabulary import Vocabulary
 from kgcf.machine import memory_bound as bound
 from kgcf.model.kgcf import KGCF
 from kgcf.model.scorer import GraphScorer
+from kgcf.prediction.answer_logits import AnswerLogits
 from kgcf.prediction.blending.ensemble import EnsembleScorer
 from kgcf.prediction.blending.recall import Recall
 from kgcf.prediction.blending.scorer import BlendedScorer
 from kgcf.prediction.calibration.fitting import UNCALIBRATED, Calibration
 from kgcf.propagation.layers.sparse import budget_for
 from kgcf.propagation.plan.planner import Planner
-
-
-@dataclass(frozen=True, eq=False)
-class AnswerLogits:
-    """What is said about candidates [B, K]."""
-
-    logits: NDArray[np.float64] = field(repr=False)
-    reached: NDArray[np.bool_] = field(repr=False)  # by a path
-    supported: NDArray[np.bool_] = field(repr=False)  # by a path, or memory has a say
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +49,7 @@ class ObservedGraph:
         memory: float = bound.DEFAULT,
         recall: Recall | None = None,
         companions: "Companions | None" = None,
+        paths_calibration: Calibration | None = None,
     ) -> None:
         self.model = model
         self.graph = graph
@@ -64,13 +57,14 @@ class ObservedGraph:
         self.relations = relations
         self.treatment = treatment
         self.calibration = calibration
+        self.paths_calibration = paths_calibration  # of answers in which memory has no say; None: the same
         self.train = train or graph  # whose half-links tell whether an entity was seen on a side of a relation
         self.memory = memory  # bytes that one thread may hold to compute
         self.recall = recall  # None: no memory has a say about these entities
         self.companions = companions  # None: this model alone
         self._threads = threads
 
-    def for_another_thread(self, threads: int = 1) -> "ObservedGraph":
+    def for_another_thread(self, threads: int | None = 1) -> "ObservedGraph":
         """The same with workspaces of its own: two threads must not compute on one."""
         other = copy(self)
         for kept in ("scorer", "own_scorer", "paths", "planner"):
@@ -147,7 +141,7 @@ class ObservedGraph:
         relations: NDArray[np.int64],
         candidates: NDArray[np.int64],
         hidden: HiddenTriples | None = None,
-    ) -> "AnswerLogits":
+    ) -> AnswerLogits:
         """What paths and memory together say of candidates [B, K]; the logits by which they are ranked.
 
         A fact that is hidden from its own question was not hidden from memory when it was trained: about such a
@@ -155,7 +149,7 @@ class ObservedGraph:
         """
         logits, reached = self.logits(heads, relations, candidates, hidden)
         parts, heard = self.memory_parts(heads, relations, candidates, hidden)
-        own = AnswerLogits(logits + self.moved(heard, reached) + parts, reached, reached | heard)
+        own = AnswerLogits(logits + self.moved(heard, reached) + parts, reached, heard)
         if self.companions is None:
             return own
         return _joined(own, self.companions, (heads, relations, candidates), hidden)
@@ -192,15 +186,45 @@ class ObservedGraph:
         self, heads: NDArray[np.int64], relations: NDArray[np.int64], reached: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """[B, N] whose scores are logits that mean something: a path reaches them, or memory has a say."""
+        return reached | self.hears(heads, relations)[:, None]
+
+    @property
+    def _every(self) -> tuple["ObservedGraph", ...]:
+        """This run and those beside it."""
+        return (self,) if self.companions is None else (self, *self.companions.others)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether any memory can have a say here."""
+        return any(each.recall is not None for each in self._every)
+
+    def hears(self, heads: NDArray[np.int64], relations: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """[B] whether any memory has a say in a question."""
         heard = np.zeros(len(heads), dtype=bool)
-        for each in (self, *(self.companions.others if self.companions is not None else ())):
+        for each in self._every:
             if each.recall is not None:
                 heard |= each.recall.speaks(heads, relations)
-        return reached | heard[:, None]
+        return heard
 
-    def probability(self, logit: float, reached: bool) -> float:
-        """The probability of one answer: calibrated where the run has a calibration, else the sigmoid."""
-        return float(self.calibration.probabilities(np.array([logit]), np.array([reached]))[0])
+    def without_memory(self) -> "ObservedGraph":
+        """The same by paths alone."""
+        other = self.for_another_thread(self._threads)
+        other.recall = None
+        if other.companions is not None:
+            beside = tuple(each.without_memory() for each in other.companions.others)
+            other.companions = replace(other.companions, others=beside)
+        return other
+
+    def calibration_of(self, heard: bool) -> Calibration:
+        """How the logit of an answer becomes a probability: memory moves logits, so it depends on who spoke."""
+        return self.calibration if heard or self.paths_calibration is None else self.paths_calibration
+
+    def probabilities(
+        self, logits: NDArray[np.float64], reached: NDArray[np.bool_], heard: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """[A] probabilities of answers: calibrated where the run has a calibration, else the sigmoid."""
+        own, alone = (self.calibration_of(spoke).probabilities(logits, reached | heard) for spoke in (True, False))
+        return np.where(heard, own, alone)
 
     def logits_of_ranked(
         self,
@@ -262,5 +286,5 @@ def _joined(
     return AnswerLogits(
         np.sum([weight * each.logits for weight, each in zip(companions.weights, found, strict=True)], axis=0),
         np.logical_or.reduce([each.reached for each in found]),
-        np.logical_or.reduce([each.supported for each in found]),
+        np.logical_or.reduce([each.heard for each in found]),
     )

@@ -21,6 +21,7 @@ def bind_run(
 ) -> ObservedGraph:
     """The run on one graph; memory has a say only where the entities are the run's `own`, numbered as in training."""
     calibration = UNCALIBRATED if run.calibration is None else run.calibration.calibration
+    alone = None if run.calibration is None else run.calibration.paths
     memory = run.settings.training.memory_gb * 1e9
     if isinstance(run.weights, Baseline):
         return BaselineGraph(run.weights, graph, entities, run.data, calibration, train, memory)
@@ -35,6 +36,7 @@ def bind_run(
         memory=memory,
         recall=_recall_about(run, entities) if own else None,
         companions=_companions(run, graph, entities, train, own),
+        paths_calibration=alone,
     )
 
 

@@ -33,6 +33,7 @@ from kgcf.training.loop import Listener
 
 MEMORY_FILES = (MEMORY, BLEND)
 LEAST_TRIPLES = 100  # of validation; with fewer nobody can tell whether memory helps
+LONG_EPOCH = 10.0  # seconds
 MOST_OPERATIONS = 1e15  # of an epoch, some hours of two cores; beyond, `auto` does without
 
 
@@ -113,7 +114,7 @@ def _train(folder: RunFolder, data: Dataset, settings: Settings, task: Split, li
         key=_key(data, settings),
         checkpoint_seconds=settings.training.checkpoint_seconds,
         on_step=_heard(folder, listener),
-        on_epoch=lambda entry: say(_line(entry)),
+        on_epoch=lambda entry: _tell(entry, settings.memory.epochs, say),
     )
     known = trainer.questions.known
     trainer.validate = _validation(task, settings, known, relations)
@@ -151,6 +152,12 @@ def _validation(
         return float((1 / ranks.realistic).mean())
 
     return validate
+
+
+def _tell(entry: dict[str, float], epochs: int, say: Say) -> None:
+    """Say what an epoch came to, if it took long or was the last; dozens of quick ones tell nobody anything."""
+    if entry["seconds"] >= LONG_EPOCH or entry["epoch"] == epochs:
+        say(_line(entry))
 
 
 def _line(entry: dict[str, float]) -> str:

@@ -23,7 +23,7 @@ from kgcf.plain_tables import html_table
 from kgcf.prediction.answers import Answers, predict, score_triples
 from kgcf.prediction.blending.recall import Recall
 from kgcf.prediction.calibration.calibrate import LIMIT, Request, calibrate_completion, calibrate_run
-from kgcf.prediction.calibration.completed_links import CompletionCalibration
+from kgcf.prediction.calibration.completed_links import CompletionCalibration, Scope
 from kgcf.prediction.calibration.record import CalibrationRecord, open_record
 from kgcf.prediction.completion import complete, plan_completion
 from kgcf.prediction.observed_graph import ObservedGraph
@@ -136,7 +136,6 @@ class Run:
         task: Split = getattr(asked, split)
         observed = self.bind(task.observed, task.entities, own=data is None)
         how = describe_run(self.folder, self.data, self.settings, str(self.weights.device))
-        memory = observed.memory
         result = evaluate(
             observed.scorer,
             asked,
@@ -144,7 +143,7 @@ class Run:
             model=model_title(self),
             limit=limit,
             seed=seed,
-            memory=memory,
+            memory=observed.memory,
             advance=advance,
         )
         result.protocol.update(how)
@@ -167,11 +166,14 @@ class Run:
         self.calibration = calibrate_run(self.folder.path, self.all_weights, self.data, self.bind_task, wanted, advance)
         return self.calibration
 
-    def completion_calibration(self, every_entity: bool = False, advance: Advance = silent) -> CompletionCalibration:
-        """How `complete` says probabilities; fitted now where the run's calibration does not have it."""
+    def completion_calibration(
+        self, every_entity: bool = False, advance: Advance = silent, *, memory: bool = True
+    ) -> CompletionCalibration:
+        """How `complete` says probabilities, with `memory` or on another graph; fitted now where the run has none."""
         if self.calibration is not None and not every_entity:
-            return self.calibration.completion
-        return calibrate_completion(self.bind_task, self.data, "all" if every_entity else "seen", advance=advance)
+            return self.calibration.links_by(memory)
+        scope: Scope = "all" if every_entity else "seen"
+        return calibrate_completion(self.bind_task, self.data, scope, memory=memory, advance=advance)
 
     def predict(
         self,
@@ -206,7 +208,7 @@ class Run:
         check_share("min_probability", min_probability)
         bound = self.observe(graph, observed)
         task = plan_completion(bound, as_names(relations), every_entity)
-        calibration = self.completion_calibration(every_entity)
+        calibration = self.completion_calibration(every_entity, memory=bound.remembers)
         return complete(bound, task, top, min_probability, advance, calibration)
 
     def score(
@@ -222,7 +224,7 @@ class Run:
         """
         bound = self.observe(graph, observed)
         found = score_triples(bound, as_triples(bound, triples), self._remove)
-        return bound.calibration.probabilities(found.logits, found.supported) if probabilities else found.logits
+        return bound.probabilities(found.logits, found.reached, found.heard) if probabilities else found.logits
 
     def explain(
         self,
@@ -239,8 +241,7 @@ class Run:
 
         `choices` are fields of `How`: run.explain("Portugal", "borders", "Spain", top=3, attribution="gradient").
         """
-        wanted = as_how(how, choices)
-        return self.explainer(graph, observed).explain(head, relation, tail, wanted)
+        return self.explainer(graph, observed).explain(head, relation, tail, as_how(how, choices))
 
     def rules(
         self,

@@ -21,7 +21,7 @@ class MemoryPlan:
     settings: MemorySettings
     reason: str = ""  # a sentence, where the time has changed something; empty where it has not
     stages: tuple[tuple[str, float], ...] = ()  # seconds of what it adds to the run
-    weighed: int = 0  # questions that paths answer once more, to be weighed
+    weighed: int = 0  # questions that paths answer once more, to be weighed and to be calibrated alone
 
     def added_to(self, survey: Survey) -> Survey:
         """The survey of the paths with what the memory adds."""
@@ -57,7 +57,7 @@ def plan_memory(
     heard = asked * estimate_question_seconds(data.graph, fitted, clock)
     stages = (("memory", found.seconds), ("weighing memory", trials + heard))
     reason = f"memory: rank {fitted.rank}, {fitted.epochs} epochs, about {spoken(found.seconds + trials + heard)}"
-    return MemoryPlan(fitted, reason, stages, 2 * triples)
+    return MemoryPlan(fitted, reason, stages, 2 * triples + questions.calibration)
 
 
 def _smallest(settings: Settings) -> Settings:
