@@ -40,10 +40,27 @@ CHANGES = (
     "training.threads=1",
     "training.batch_size=64",
     "training.checkpoint_seconds=0",
+    "memory.enabled=on",
+    "memory.rank=2",
+    "memory.epochs=1",
+    "memory.batch_size=100",
 )
 KILLED, REFUSED, CRASHED = 137, 3, 4
 FULL = OSError(28, "No space left on device")
-WRITERS = ("storage", "locking", "runs", "run", "pipeline", "stages", "calibrating", "loop", "checkpoint", "interrupts")
+WRITERS = (
+    "storage",
+    "locking",
+    "runs",
+    "run",
+    "pipeline",
+    "stages",
+    "calibrating",
+    "loop",
+    "checkpoint",
+    "interrupts",
+    "memory_stage",
+    "trainer",
+)
 Act = Callable[[], None]
 
 
@@ -167,9 +184,10 @@ def check(run: Path, whole: Path) -> str:
             kgcf.open(run)  # it says that it is finished
         train(run)
         kgcf.open(run)
-        mine, wanted = (map_arrays(folder / "model.safetensors") for folder in (run, whole))
-        if any(not np.array_equal(mine[name], wanted[name]) for name in wanted):
-            return "other weights"
+        for file in ("model.safetensors", "memory.safetensors"):
+            mine, wanted = (map_arrays(folder / file) for folder in (run, whole))
+            if any(not np.array_equal(mine[name], wanted[name]) for name in wanted):
+                return f"other weights in {file}"
         names = [sorted(entry.name for entry in folder.iterdir()) for folder in (run, whole)]
         if names[0] != names[1]:
             return f"other files: {sorted(set(names[0]) ^ set(names[1]))}"

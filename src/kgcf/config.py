@@ -23,6 +23,7 @@ from kgcf.causal.treatment import TreatmentSettings
 from kgcf.causal.treatment.settings import SEEDED
 from kgcf.choices import Candidates
 from kgcf.errors import SettingsError, closest, unknown_name
+from kgcf.memory.settings import MemorySettings
 from kgcf.model.kgcf import DecoderSettings
 from kgcf.propagation.layers.encoder import EncoderSettings
 from kgcf.training.objective import ObjectiveSettings
@@ -53,6 +54,7 @@ class Settings(BaseModel):
     matching: MatchingSettings = MatchingSettings()
     objective: ObjectiveSettings = ObjectiveSettings()
     training: TrainingSettings = TrainingSettings()
+    memory: MemorySettings = MemorySettings()
     baseline: SerializeAsAny[BaselineSettings] | None = None  # None: KGCF itself
 
     @model_serializer(mode="wrap")
@@ -83,6 +85,7 @@ Changes = str | Iterable[str] | Mapping[str, Any]  # "section.key=value", severa
 _PLAIN: Values = {
     "encoder": {"context": "none"},
     "training": {"skip_unreached": False, "schedule": "constant"},
+    "memory": {"enabled": "off"},
 }
 PRESETS: dict[str, Values] = {
     "default": {},
@@ -121,7 +124,7 @@ def configure(
     if file is not None:
         _overlay(values, read_values(file))
     last: dict[str, dict[str, Any]] = {}
-    for change in _listed(changes):
+    for change in list_changes(changes):
         _overlay(last, change)
     if seed is not None:
         _overlay(values, _seeded(seed, {**values.get("treatment", {}), **last.get("treatment", {})}))
@@ -136,7 +139,7 @@ def _configure_baseline(name: str, file: Path | None, changes: Changes, seed: in
     _overlay(values, entry.values())
     given = [] if file is None else [read_values(file)]
     given += [] if seed is None else [{"training": {"seed": seed}}]
-    for change in [*given, *_listed(changes)]:
+    for change in [*given, *list_changes(changes)]:
         _overlay(values, change)
     read = {"training": TRAINING_KEYS, "baseline": tuple(entry.settings.model_fields)}
     for section, keys in values.items():
@@ -150,8 +153,9 @@ def _configure_baseline(name: str, file: Path | None, changes: Changes, seed: in
 
 
 def seeds_of(settings: Settings) -> dict[str, int]:
-    """Every seed that the run uses, by its name: `training.seed`, `space.seed` and, of some treatments, theirs."""
+    """Every seed that the run uses, by its name: `training.seed`, `space.seed`, and those of some other stages."""
     unused = () if settings.treatment.method in SEEDED else ("treatment",)
+    unused = (*unused, "memory") if settings.memory.enabled == "off" else unused
     return {
         f"{section}.seed": int(dict(part)["seed"])
         for section, part, keys in settings.sections()
@@ -221,7 +225,7 @@ def _overlay(values: dict[str, dict[str, Any]], more: Mapping[str, Any]) -> None
         values.setdefault(section, {}).update(entries)
 
 
-def _listed(changes: Changes) -> Iterable[Values]:
+def list_changes(changes: Changes) -> Iterable[Values]:
     """Changes one by one, in the order in which they were given."""
     if isinstance(changes, Mapping):
         return [_named_change(name, value) for name, value in changes.items()]

@@ -1,4 +1,4 @@
-"""The whole way, top to bottom: data → treatment → substitutes → model → training → calibration → evaluation."""
+"""The whole way, top to bottom: data → treatment → substitutes → training → memory → calibration → evaluation."""
 
 import hashlib
 import json
@@ -26,6 +26,8 @@ from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import Advance, counting, silent
 from kgcf.runs.baselines import baseline_trainer, check_baseline, choose_model, within
 from kgcf.runs.folder import HISTORY, RunFolder
+from kgcf.runs.memory_addition import finish_memory, is_pending
+from kgcf.runs.memory_stage import memory_stage
 from kgcf.runs.model_file import MODEL, new_model
 from kgcf.runs.run import Run
 from kgcf.runs.settling import settle
@@ -142,6 +144,8 @@ def _finish(run: Run, execution: Execution) -> Run:
     """Nothing is left to train: only what a stop after the training may have left undone."""
     if execution.world.leads:
         run.folder.rewrite_log(run.folder.history())
+        if is_pending(run.folder):
+            return finish_memory(run, execution.listener, execution.say)
         if run.calibration is None:
             run.calibrate(test=False)
     return run
@@ -225,6 +229,7 @@ def _train(
     run = Run(folder, model, data, settings)
     if execution.world.leads:
         _record(folder, progress.history, progress.best, progress.best_epoch)
+        run.recall = memory_stage(folder, data, settings, run.bind_task, execution.listener, execution.say)
         run.save_model()
         run.calibrate(test=False)
     return run

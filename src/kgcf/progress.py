@@ -51,11 +51,12 @@ Tell = Callable[[Position], None]
 
 @dataclass
 class Minutes:
-    """Tells once a minute where a computation is; may be moved by several threads."""
+    """Tells once a minute where a computation is; may be moved by several threads. Another total is another one."""
 
     tell: Tell
     clock: Clock = time.monotonic
     _began: tuple[float, int] | None = field(default=None, init=False)
+    _total: int = field(default=0, init=False)
     _told: float = field(default=0.0, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
@@ -63,8 +64,8 @@ class Minutes:
         """The computation has come so far."""
         with self._lock:
             now = self.clock()
-            if self._began is None:
-                self._began, self._told = (now, done), now
+            if self._began is None or total != self._total:
+                self._began, self._total, self._told = (now, done), total, now
             if now - self._told < MINUTE:
                 return
             self._told = now

@@ -48,6 +48,20 @@ class Observed:
     memory: float = 1e9
     questions_at_once: int = 64
 
+    def score_supported(
+        self, heads: NDArray[np.int64], relations: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
+        scores, reached = self.scorer.score_with_reach(heads, relations)
+        return scores, reached, reached
+
+    def probabilities(
+        self, logits: NDArray[np.float64], reached: NDArray[np.bool_], heard: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        return self.calibration.probabilities(logits, reached | heard)
+
+    def calibration_of(self, _heard: bool) -> Calibration:
+        return self.calibration
+
     def logits_of_ranked(
         self,
         head: int,

@@ -231,7 +231,7 @@ def test_a_mistake_in_settings_leaves_no_folder(tmp_path: Path) -> None:
 def test_results_carry_settings_seeds_commit_and_effort(town: Town) -> None:
     protocol = town.run.evaluate("valid").protocol
     assert protocol["settings"] == town.run.settings.model_dump(mode="json")
-    assert protocol["seeds"] == {"space.seed": 0, "training.seed": 0}
+    assert protocol["seeds"] == {"space.seed": 0, "training.seed": 0, "memory.seed": 0}
     history = protocol["training"]["epochs"]
     asked = sum(epoch["queries"] + epoch["unreached"] + epoch["impossible"] for epoch in history)
     assert protocol["queries_asked"] == asked

@@ -42,7 +42,7 @@ def test_stages_are_said_kept_and_not_done_again(town: Town, tmp_path: Path) -> 
     kept = {name: (tmp_path / "run" / name).read_bytes() for name in ("treatment.safetensors", "space.safetensors")}
     said.clear()
     run = kgcf.resume(tmp_path / "run", Execution(say=said.append))
-    assert said == []
+    assert [line.split(":")[0] for line in said] == ["Memory is off"]  # nothing of the stages
     assert {name: run.folder.file(name).read_bytes() for name in kept} == kept
     whole = kgcf.fit(town.raw.folder, tmp_path / "whole", changes=QUICK)
     rows = town.raw.train[:20]

@@ -8,6 +8,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from kgcf import __version__
+from kgcf.cli.blend import blend_command
 from kgcf.cli.compare import compare_command
 from kgcf.cli.complete import complete_command
 from kgcf.cli.counterfactuals import counterfactuals
@@ -54,6 +55,7 @@ app.add_typer(datasets_app, name="datasets")
 app.command("train")(train_command)
 app.command("resume")(resume_command)
 app.command("evaluate")(evaluate_command)
+app.command("blend")(blend_command)
 app.command("compare")(compare_command)
 app.command("models")(models_command)
 app.command("predict")(predict_command)

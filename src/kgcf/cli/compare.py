@@ -55,6 +55,7 @@ def _column(record: "RunRecord") -> dict[str, str]:
         "context": settings.encoder.context if ours else "",
         "treatment": "" if not ours else settings.treatment.method if settings.decoder.treatment else "none",
         "α, β": f"{settings.objective.alpha:g}, {settings.objective.beta:g}" if ours else "",
+        "memory": record.memory if ours else "",
         "seed": str(settings.training.seed),
         "epochs done": f"{len(record.epochs)} of {settings.training.epochs}",
         "minutes": f"{record.minutes:.1f}",

@@ -67,7 +67,7 @@ def complete_command(
     talk.print(f"{task.question_count:,} questions (head, relation, ?), about {seconds:,.0f} s", style="dim")
     if estimate:
         return
-    calibration = opened.completion_calibration(candidates == "all")
+    calibration = opened.completion_calibration(candidates == "all", memory=bound.remembers)
     with showing("completing", task.question_count) as advance:
         answers = complete(bound, task, top, min_probability, advance, calibration)
     talk.print(MEANING if calibration.curve is not None else calibration.reason, style="dim")

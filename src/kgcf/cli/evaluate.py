@@ -111,7 +111,7 @@ def _can_keep(run: "Run") -> bool:
 
 
 def _show(result: "Evaluation", relations: "Vocabulary", details: bool, output: Path | None, as_json: bool) -> None:
-    from kgcf.cli.evaluation_tables import breakdown_tables, evaluation_table
+    from kgcf.cli.evaluation_tables import breakdown_tables, evaluation_table, result_rows
     from kgcf.storage import write_json
 
     if output is not None:
@@ -120,7 +120,7 @@ def _show(result: "Evaluation", relations: "Vocabulary", details: bool, output: 
         print_json(result.to_json())
         return
     screen = Screen()
-    screen.print(evaluation_table({str(result.protocol["model"]): result}))
+    screen.print(evaluation_table(result_rows(result)))
     if details:
         screen.print(breakdown_tables(result, relations))
     if output is not None:

@@ -16,6 +16,14 @@ _SHOWN = ("mrr", "mr", "hits@1", "hits@3", "hits@10", "amri")
 _FIRST_TO_GO = ("amri", "hits@3", "mr", "hits@1", "queries")
 
 
+def result_rows(result: Evaluation) -> dict[str, Evaluation]:
+    """The rows of one result: its parts alone, where it has parts, and the whole."""
+    model = str(result.protocol["model"])
+    if not result.parts:
+        return {model: result}
+    return {**{f"{model}, {name}": part for name, part in result.parts.items()}, f"{model}, {result.together}": result}
+
+
 def evaluation_table(results: Mapping[str, Evaluation]) -> DataTable:
     """One row per model, the headline numbers with their 95 % interval of MRR."""
     first = next(iter(results.values())).protocol

@@ -46,7 +46,8 @@ def _plain_lines(explanation: Explanation) -> Iterator[Text]:
     for kind, path in ((kind, path) for kind, paths in kinds for path in paths):
         yield Text.assemble(f"   {kind} ", path_text(path), cell(words.without_sentence(path), "dim"))
     carried = islice(words.carried_sentences(explanation), 1)
-    for line in (*words.missing_sentences(explanation), *carried, words.pair_line(explanation)):
+    beside = islice(words_in_detail.beside_sentences(explanation), 1)  # how much is memory, without what is alike
+    for line in (*words.missing_sentences(explanation), *carried, *beside, words.pair_line(explanation)):
         if line:
             yield cell(f"   {line}")
 
@@ -61,6 +62,7 @@ def _detail_lines(explanation: Explanation) -> Iterator[Text]:
         words_in_detail.missing_path_sentences,
         words_in_detail.carried_sentences,
         words_in_detail.counterfactual_sentences,
+        words_in_detail.beside_sentences,
     )
     for line in (line for part in parts for line in part(explanation)):
         yield cell(f"   {line}")

@@ -24,7 +24,8 @@ def print_explanation(screen: Screen, explanation: Explanation, detail: bool = F
         screen.print(cell(line))
     for path in explanation.opposed:
         screen.print(Text.assemble("Speaking against it: ", path_text(path), cell(words.without_sentence(path), "dim")))
-    for line in (*words.pair_sentences(explanation), words.sure_sentence(explanation)):
+    last = (words.pair_sentences, words_in_detail.beside_sentences)
+    for line in (*(line for part in last for line in part(explanation)), words.sure_sentence(explanation)):
         screen.print(cell(line))
 
 
@@ -54,6 +55,7 @@ def _print_detail(screen: Screen, explanation: Explanation) -> None:
         words_in_detail.counterfactual_sentences,
         words_in_detail.carried_sentences,
         words_in_detail.deletion_sentences,
+        words_in_detail.beside_sentences,
     )
     for line in (line for part in parts for line in part(explanation)):
         screen.print(cell(line))

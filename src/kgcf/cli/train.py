@@ -44,6 +44,9 @@ def train_command(
     output: Annotated[Path | None, typer.Option(help="Folder of the run [default: runs/NAME-PRESET].")] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file with settings on top of the preset.")] = None,
     changes: SetOption = None,
+    no_memory: Annotated[
+        bool, typer.Option("--no-memory", help="Paths alone: the same as --set memory.enabled=off.")
+    ] = False,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Sets every seed of the training that --set leaves [default: 0].")
     ] = None,
@@ -67,11 +70,12 @@ def train_command(
     dataset = open_data(
         data, names, Reading(header, comment, strip), split_seed, allow_inverse_leak, quiet=not world.leads
     )
-    named = choose_model(model, preset, config)[0]
+    named, baseline = choose_model(model, preset, config)
     folder = RunFolder(output or Path("runs") / f"{dataset.name.replace(':', '_')}-{named}")
 
     def work(execution: "Execution") -> "Run":
-        given = partial(fit, preset=preset, config=config, changes=changes or (), seed=seed, time=time, model=model)
+        chosen = [*(changes or ()), *(["memory.enabled=off"] if no_memory and baseline is None else [])]
+        given = partial(fit, preset=preset, config=config, changes=chosen, seed=seed, time=time, model=model)
         return given(dataset, folder.path, execution=replace(execution, started=started), device=device)
 
     _train(folder, world, work)
@@ -87,6 +91,13 @@ def resume_command(run: RunArgument, device: DeviceOption = CPU) -> None:
 
 
 def _train(folder: "RunFolder", world: "World", work: "Callable[[Execution], Run]") -> None:
+    """Train with somebody watching, and report."""
+    run = train_watched(folder, world, work)
+    if world.leads:
+        _report(run)
+
+
+def train_watched(folder: "RunFolder", world: "World", work: "Callable[[Execution], Run]") -> "Run":
     """Train with somebody watching; on Ctrl-C say how to go on."""
     with importing():
         from kgcf.pipeline import Execution
@@ -94,7 +105,7 @@ def _train(folder: "RunFolder", world: "World", work: "Callable[[Execution], Run
         from kgcf.training.distributed import leave_world
     try:
         with Watcher(shown=world.leads) as watcher:
-            run = work(Execution(watcher, watcher.say, world))
+            return work(Execution(watcher, watcher.say, world))
     except KeyboardInterrupt:
         message = "Stopped before anything was written."
         if folder.file("run.json").is_file():
@@ -103,20 +114,18 @@ def _train(folder: "RunFolder", world: "World", work: "Callable[[Execution], Run
         sys.exit(130)
     finally:
         leave_world()
-    if world.leads:
-        _report(run)
 
 
 def _report(run: "Run") -> None:
     """Show what the test says, and what can be done next."""
-    from kgcf.cli.evaluation_tables import evaluation_table, show_calibration
+    from kgcf.cli.evaluation_tables import evaluation_table, result_rows, show_calibration
     from kgcf.pipeline import evaluate_on_test
     from kgcf.progress import showing
 
     with showing("test", 2 * len(run.data.test)) as advance:
         result = evaluate_on_test(run, advance)
     if result is not None:
-        Screen().print(evaluation_table({result.protocol["model"]: result}))
+        Screen().print(evaluation_table(result_rows(result)))
         if run.calibration is not None:
             show_calibration(run.calibration)
     folder_path = run.folder.path

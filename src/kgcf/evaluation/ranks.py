@@ -1,5 +1,6 @@
 """Ranks of the true answers among all entities, both sides, filtered; each (head, relation) is scored once."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +11,7 @@ from kgcf.errors import KgcfError
 from kgcf.machine import memory_bound as bound
 from kgcf.machine.compiled import kernel
 from kgcf.progress import Advance, silent
-from kgcf.scoring import Scorer
+from kgcf.scoring import PartedScorer, Scorer
 
 TAIL, HEAD = 0, 1
 
@@ -58,6 +59,32 @@ def rank_answers(
     Known truths other than the answer are left out of the ranking. Scores are asked for in chunks that fit their
     share of the `memory` bound, in bytes; `advance` is told how many queries are done.
     """
+
+    def score(heads: NDArray[np.int64], relations: NDArray[np.int64]) -> tuple[NDArray[np.float32], ...]:
+        return (scorer.score_tails(heads, relations),)
+
+    return _rank(score, 1, split, triples, memory, advance)[0]
+
+
+def rank_parts(
+    scorer: PartedScorer,
+    split: Split,
+    triples: NDArray[np.int32] | None = None,
+    memory: float = bound.DEFAULT,
+    advance: Advance = silent,
+) -> list[Ranks]:
+    """The same for every part of a scorer and, last, for the whole, in one go."""
+    return _rank(scorer.score_parts, len(scorer.parts) + 1, split, triples, memory, advance)
+
+
+def _rank(
+    score: Callable[[NDArray[np.int64], NDArray[np.int64]], tuple[NDArray[np.float32], ...]],
+    tables: int,
+    split: Split,
+    triples: NDArray[np.int32] | None,
+    memory: float,
+    advance: Advance,
+) -> list[Ranks]:
     asked = split.queries if triples is None else triples
     count = split.observed.relation_count
     heads = np.concatenate([asked[:, 0], asked[:, 2]]).astype(np.int64)
@@ -65,23 +92,26 @@ def rank_answers(
     answers = np.concatenate([asked[:, 2], asked[:, 0]]).astype(np.int64)
     queries, row = np.unique(heads * (2 * count) + relations, return_inverse=True)
     order = np.argsort(row, kind="stable")
-    results = np.empty((3, len(row)), dtype=np.int64)
-    rows = bound.questions_at_once(memory, split.observed.entity_count)
+    results = np.empty((tables, 3, len(row)), dtype=np.int64)
+    rows = max(1, bound.questions_at_once(memory, split.observed.entity_count) // tables)
     for first in range(0, len(queries), rows):
         chunk = queries[first : first + rows]
-        scores = _scores(scorer, chunk // (2 * count), chunk % (2 * count), split)
+        asked_heads, asked_relations = chunk // (2 * count), chunk % (2 * count)
         here = order[np.searchsorted(row[order], first) : np.searchsorted(row[order], first + len(chunk))]
         known = split.known.tail_ranges(heads[here], relations[here])
-        results[:, here] = _count(scores, row[here] - first, answers[here], split.known.edge_tails, *known)
+        for table, scores in enumerate(score(asked_heads, asked_relations)):
+            checked = _checked(scores, asked_heads, asked_relations, split)
+            results[table][:, here] = _count(checked, row[here] - first, answers[here], split.known.edge_tails, *known)
         advance(len(here))
     side = np.repeat(np.array([TAIL, HEAD], dtype=np.int8), len(asked))
-    return Ranks(asked, side, *results)
+    return [Ranks(asked, side, *counts) for counts in results]
 
 
-def _scores(
-    scorer: Scorer, heads: NDArray[np.int64], relations: NDArray[np.int64], split: Split
+def _checked(
+    given: NDArray[np.float32], heads: NDArray[np.int64], relations: NDArray[np.int64], split: Split
 ) -> NDArray[np.float32]:
-    scores = np.ascontiguousarray(scorer.score_tails(heads, relations), dtype=np.float32)
+    """Scores of the right shape, none of them NaN."""
+    scores = np.ascontiguousarray(given, dtype=np.float32)
     if scores.shape != (len(heads), split.observed.entity_count):
         raise KgcfError(
             f"The scorer gave scores of shape {scores.shape}, not {(len(heads), split.observed.entity_count)}."

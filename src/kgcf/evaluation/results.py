@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,12 @@ from kgcf.data.statistics import relation_categories
 from kgcf.errors import DataError
 from kgcf.evaluation.bootstrap import Interval, bootstrap
 from kgcf.evaluation.metrics import SHORT_NAMES, TIE_POLICIES, Hits, summarise
-from kgcf.evaluation.ranks import HEAD, TAIL, Ranks, rank_answers
+from kgcf.evaluation.ranks import HEAD, TAIL, Ranks, rank_answers, rank_parts
 from kgcf.machine import memory_bound as bound
 from kgcf.machine.provenance import provenance
 from kgcf.plain_tables import html_table, text_table
 from kgcf.progress import Advance, silent
-from kgcf.scoring import Scorer
+from kgcf.scoring import PartedScorer, Scorer
 from kgcf.screen import inert
 
 Metrics = dict[str, float]
@@ -40,6 +40,7 @@ class Evaluation:
     per_category: dict[str, dict[str, Metrics]]  # 1-1 … N-N → side → metric, realistic
     intervals: dict[str, Interval]  # of the headline metrics, by bootstrap over queries
     protocol: dict[str, Any]
+    parts: dict[str, "Evaluation"] = field(default_factory=dict, repr=False)  # each part of the scorer alone, by name
 
     def __getitem__(self, name: str) -> float:
         """A headline metric by its short or long name: `evaluation["mrr"]`."""
@@ -68,22 +69,41 @@ class Evaluation:
         return inert(f"{about['model']} on {about['dataset']}, {about['split']}: {size}")
 
     def _table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]], tuple[str, ...]]:
-        """The headline as titles, one row and where the columns stand."""
+        """The headline as titles, one row (and one for each part) and where the columns stand."""
+        if self.parts:
+            rows = {**self.parts, self.together: self}
+            titles = next(iter(rows.values()))._headline()
+            return (
+                ("", *titles),
+                [(name, *found._headline().values()) for name, found in rows.items()],
+                ("<", *(">" for _ in titles)),
+            )
+        shown = self._headline()
+        return tuple(shown), [tuple(shown.values())], (">",) * len(shown)
+
+    @property
+    def together(self) -> str:
+        """What the whole is called beside its parts."""
+        return "both" if len(self.parts) == 2 else "all"
+
+    def _headline(self) -> dict[str, str]:
+        """The headline by title."""
         spread = self.intervals["mrr"]
         shares = {f"H@{k}": f"{self.hits[k]:.3f}" for k in (1, 3, 10)}
-        shown = {
+        return {
             "MRR": f"{self.mrr:.3f}",
             "95 % interval": f"{spread.low:.3f} – {spread.high:.3f}",
             "MR": f"{self['mr']:,.1f}",
             **shares,
         }
-        return tuple(shown), [tuple(shown.values())], (">",) * len(shown)
 
     def to_json(self) -> dict[str, Any]:
         """PyKEEN's nesting, our breakdowns, the protocol, and short aliases at the top."""
         aliases = {short: self[short] for short in SHORT_NAMES}
+        parts = {name: {short: part[short] for short in SHORT_NAMES} for name, part in self.parts.items()}
         return {
             **aliases,
+            **({"parts": parts} if parts else {}),
             "metrics": self.metrics,
             "intervals": {name: vars(interval) for name, interval in self.intervals.items()},
             "per_relation": self.per_relation,
@@ -103,27 +123,44 @@ def evaluate(
     memory: float = bound.DEFAULT,
     advance: Advance = silent,
 ) -> Evaluation:
-    """Rank both sides of the split's triples, or of `limit` of them drawn at random for a quick look."""
+    """Rank both sides of the split's triples, or of `limit` of them drawn at random for a quick look.
+
+    Where the scorer is made of parts, each of them is ranked alone too, in the same pass.
+    """
     task: Split = getattr(data, split)
     if not len(task):
         raise DataError(f"{data.name} has no {split} triples, so there is nothing to evaluate.")
     generator = np.random.default_rng(seed)
     triples = _drawn(task.queries, limit, generator)
     started = time.perf_counter()
-    ranks = rank_answers(scorer, task, triples, memory, advance)
+    parts = scorer.parts if isinstance(scorer, PartedScorer) else ()
+    if isinstance(scorer, PartedScorer):
+        *ranked, whole = rank_parts(scorer, task, triples, memory, advance)
+    else:
+        ranked, whole = [], rank_answers(scorer, task, triples, memory, advance)
     seconds = time.perf_counter() - started
-    reciprocal = 1 / ranks.realistic
+    protocol = partial(_protocol, data, task, len(triples), limit, seed)
+    result = _evaluation(whole, data, task, generator, protocol(model, seconds))
+    for name, ranks in zip(parts, ranked, strict=True):
+        result.parts[name] = _evaluation(ranks, data, task, generator, protocol(f"{model}, {name}", seconds))
+    return result
+
+
+def _evaluation(
+    ranks: Ranks, data: Dataset, task: Split, generator: np.random.Generator, protocol: dict[str, Any]
+) -> Evaluation:
+    """All numbers that are made of ranks."""
     return Evaluation(
         ranks=ranks,
         metrics={side: {p: summarise(ranks, p, rows) for p in TIE_POLICIES} for side, rows in _sides(ranks).items()},
         per_relation=_per_relation(ranks, data),
         per_category=_per_category(ranks, task),
         intervals={
-            "mrr": bootstrap(reciprocal, generator),
+            "mrr": bootstrap(1 / ranks.realistic, generator),
             "hits@1": bootstrap((ranks.realistic <= 1).astype(float), generator),
             "hits@10": bootstrap((ranks.realistic <= 10).astype(float), generator),
         },
-        protocol=_protocol(data, task, len(triples), limit, seed, model, seconds),
+        protocol=protocol,
     )
 
 

@@ -58,7 +58,48 @@ class Case:
     @property
     def probability(self) -> float:
         """The one that a prediction of this triple shows."""
-        return self.observed.probability(self.importance.logit, self.importance.reached)
+        return self._outcomes(np.array([self.importance.logit]), np.array([self.importance.reached]))[0].probability
+
+    @property
+    def logit(self) -> float:
+        """The one by which a prediction of this triple is ranked."""
+        return self._outcomes(np.array([self.importance.logit]), np.array([self.importance.reached]))[0].logit
+
+    @cached_property
+    def memory_part(self) -> tuple[float, bool]:
+        """What memory adds to the logit, and whether it was asked; (0, False) for a run without memory."""
+        question = np.array([self.head]), np.array([self.relation]), np.array([[self.tail]])
+        parts, heard = self.observed.memory_parts(*question, self.hidden)
+        return float(parts[0, 0]), bool(heard[0, 0])
+
+    def answer_logits(self, logits: NDArray[np.float64], reached: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """[Q] logits of the answer, if these were those of the paths: memory and other runs say what they say."""
+        part, heard = self.memory_part
+        own = logits + self.observed.moved(np.full(len(logits), heard), reached) + part
+        weight, others, _ = self._beside
+        return weight * own + others
+
+    def probabilities(self, logits: NDArray[np.float64], reached: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """[Q] probabilities of the answer, if these were the logits of the paths."""
+        heard = np.full(len(logits), self.heard)
+        return self.observed.probabilities(self.answer_logits(logits, reached), reached, heard)
+
+    @property
+    def heard(self) -> bool:
+        """Whether any memory has a say: this run's, or that of a run beside it."""
+        return self.memory_part[1] or self._beside[2]
+
+    @cached_property
+    def _beside(self) -> tuple[float, float, bool]:
+        """How much this run counts in a blend of several, what the others add, whether their memories have a say."""
+        companions = self.observed.companions
+        if companions is None:
+            return 1.0, 0.0, False
+        question = np.array([self.head]), np.array([self.relation]), np.array([[self.tail]])
+        said = [other.answer_logits(*question, self.hidden) for other in companions.others]
+        own, *weights = companions.weights
+        added = float(np.dot(weights, [float(each.logits[0, 0]) for each in said]))
+        return own, added, any(bool(each.heard[0, 0]) for each in said)
 
     @cached_property
     def lattice(self) -> Lattice:
@@ -132,16 +173,16 @@ class Case:
         return logits, reached
 
     def without(self, removals: Sequence[NDArray[np.integer]]) -> tuple[Outcome, ...]:
-        """`logits_without` with probabilities."""
-        return outcomes(self.observed.calibration, *self.logits_without(removals))
+        """What is left of the answer after removing sets of triples: as `logits_without`, memory says what it says."""
+        return self._outcomes(*self.logits_without(removals))
 
     def alone(self, sets: Sequence[NDArray[np.integer]]) -> tuple[Outcome, ...]:
-        """`logits_alone` with probabilities."""
-        return outcomes(self.observed.calibration, *self.logits_alone(sets))
+        """The answer on the graphs of sets of triples alone: as `logits_alone`, memory says what it says."""
+        return self._outcomes(*self.logits_alone(sets))
 
     @cached_property
     def nothing(self) -> Outcome:
-        """With no evidence: the tail as if no path led to it; its context and T are what they are."""
+        """With no evidence: the tail as if no path led to it; its context, T and memory's part are what they are."""
         model = self.observed.model
         with torch.no_grad():
             found = model.encode(self.plan)
@@ -149,7 +190,11 @@ class Case:
                 torch.zeros_like(found.states), found.queries, torch.zeros_like(found.reached), found.context
             )
             logit = model.decode(silent, self._treatments(1))
-        return outcomes(self.observed.calibration, logit[:, 0].cpu().double().numpy(), np.array([False]))[0]
+        return self._outcomes(logit[:, 0].cpu().double().numpy(), np.array([False]))[0]
+
+    def _outcomes(self, logits: NDArray[np.float64], reached: NDArray[np.bool_]) -> tuple[Outcome, ...]:
+        """[Q] what the answer would be, if these were the logits of the paths."""
+        return outcomes(self.answer_logits(logits, reached), self.probabilities(logits, reached), reached)
 
     def _treatments(self, count: int) -> Tensor | None:
         return None if self.treated is None else torch.full((count, 1), self.treated)

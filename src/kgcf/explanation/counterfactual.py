@@ -97,8 +97,8 @@ def find_evidence(case: Case, matching: Matching) -> CounterfactualEvidence:
     table = matching.match(np.array([case.triple]), graph, treatment, leave_one_out=True)
     assert bool(table.factual_treatments[0]) == case.treated
     counterfactual = bool(table.counterfactual_treatments[0])
-    logits = case.logits_under((False, True))
-    untreated, treated = (case.observed.probability(logit, case.importance.reached) for logit in logits)
+    logits = np.array(case.logits_under((False, True)))
+    untreated, treated = case.probabilities(logits, np.full(2, case.importance.reached)).tolist()
     return CounterfactualEvidence(
         treatment=treatment.settings.method,
         factual_treatment=case.treated,

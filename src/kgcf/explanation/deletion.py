@@ -37,16 +37,15 @@ def check_deletion(
     paths: list[tuple[Removed, Path]] = [("top", top)]
     paths += [("random", drawn)] if drawn is not None else []
     paths.append(("shortest", case.shortest_paths(1)[0]))
-    logits, reached = case.logits_without([np.array(path.triples) for _, path in paths])
-    probabilities = case.observed.calibration.probabilities(logits, reached)
+    found = case.without([np.array(path.triples) for _, path in paths])
     return tuple(
         Deletion(
             removed=kind,
             path=show(path),
-            logit=float(logits[i]),
-            probability=float(probabilities[i]),
-            drop=case.importance.logit - float(logits[i]),
-            reached=bool(reached[i]),
+            logit=left.logit,
+            probability=left.probability,
+            drop=case.logit - left.logit,
+            reached=left.reached,
         )
-        for i, (kind, path) in enumerate(paths)
+        for (kind, path), left in zip(paths, found, strict=True)
     )

@@ -14,6 +14,7 @@ from kgcf.explanation.counterfactual import EdgeTable, Matching, find_edge_treat
 from kgcf.explanation.deletion import Deletion, check_deletion
 from kgcf.explanation.explanation import Explanation
 from kgcf.explanation.how import How
+from kgcf.explanation.memory_evidence import find_memory_evidence
 from kgcf.explanation.named_paths import NamedPath, name_path
 from kgcf.explanation.necessity import (
     Tried,
@@ -96,9 +97,9 @@ class Explainer:
             asked="tail" if case.relation == r else "head",
             known=case.known,
             hidden=len(case.hidden.triples),
-            logit=case.importance.logit,
+            logit=case.logit,
             probability=case.probability,
-            probability_from=self.observed.calibration.method,
+            probability_from=self.observed.calibration_of(case.heard).method,
             reached=case.importance.reached,
             attribution=how.attribution,
             weighting=how.weighting,
@@ -111,6 +112,8 @@ class Explainer:
             bound=chosen.bound,
             counterfactual=None if matching is None else find_evidence(case, matching),
             deletion=_deletion(case, chosen.paths, how, show),
+            memory=find_memory_evidence(case),
+            runs=() if self.observed.companions is None else self.observed.companions.names,
         )
 
     @cached_property

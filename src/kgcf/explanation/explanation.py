@@ -7,6 +7,7 @@ from kgcf.data.vocabulary import Named
 from kgcf.explanation.counterfactual import CounterfactualEvidence
 from kgcf.explanation.deletion import Deletion
 from kgcf.explanation.how import Asked, Attribution, Layers, Weighting
+from kgcf.explanation.memory_evidence import MemoryEvidence
 from kgcf.explanation.named_paths import NamedPath
 from kgcf.explanation.outcome import Carried, Outcome
 from kgcf.prediction.calibration.fitting import Method
@@ -40,6 +41,13 @@ class Explanation:
     bound: float | None  # the heaviest paths were searched and the search stopped: a missed one weighs at most this
     counterfactual: CounterfactualEvidence | None  # None: the model has no treatment
     deletion: tuple[Deletion[NamedPath], ...]  # none without a path, or where the check was not asked for
+    runs: tuple[str, ...] = ()  # of a blend of runs: whose paths and memory are explained, then who else answers
+    memory: MemoryEvidence | None = None  # None: the run has no memory that knows these entities
+
+    @property
+    def remembered(self) -> bool:
+        """Whether a part of the score is memory's."""
+        return self.memory is not None and self.memory.asked
 
     @property
     def triple(self) -> str:

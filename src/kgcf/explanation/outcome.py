@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.prediction.calibration.fitting import Calibration
-
 LEAST = 0.05  # of the logit: what moves the score by less does not move it
 _POINT, _TENTH = 0.01, 0.1  # a probability rises noticeably by a hundredth, a small one by a tenth of itself
 
@@ -54,9 +52,10 @@ def rises(before: float, after: float) -> bool:
     return after > before + min(_POINT, _TENTH * before)
 
 
-def outcomes(calibration: Calibration, logits: NDArray[np.float64], reached: NDArray[np.bool_]) -> tuple[Outcome, ...]:
+def outcomes(
+    logits: NDArray[np.float64], probabilities: NDArray[np.float64], reached: NDArray[np.bool_]
+) -> tuple[Outcome, ...]:
     """Scores [Q] as outcomes."""
-    probabilities = calibration.probabilities(logits, reached)
     return tuple(
         Outcome(float(logit), float(probability), bool(met))
         for logit, probability, met in zip(logits, probabilities, reached, strict=True)

@@ -12,6 +12,7 @@ from kgcf.explanation.page_html import cut_names, escape_text, named, paragraphs
 from kgcf.explanation.page_paths import list_legend, list_paths
 from kgcf.explanation.palette import color_rules
 from kgcf.explanation.words import answer_sentences, chance, pair_sentences, sure_sentence
+from kgcf.explanation.words_in_detail import beside_sentences
 from kgcf.storage import write_text
 
 _CHOSEN = {
@@ -39,6 +40,7 @@ def render_page(explanation: Explanation) -> str:
         "graph_text": escape_text("; ".join(str(path) for path in e.paths) or "no path"),
         "heading": "Because" if e.reasons else "Why",
         "paths": list_paths(e),
+        "beside": _beside(e),
         "pair": paragraphs(pair_sentences(e)),
         "detail_of_paths": detail_of_paths(e),
         "detail_of_treatments": detail_of_treatments(e),
@@ -59,6 +61,13 @@ def _answer(explanation: Explanation) -> str:
     likely = paragraphs([f"probability {chance(explanation.probability)}"], "big")
     known = [*answer_sentences(explanation)][1:]  # the first repeats the question
     return f"{likely}\n{track(explanation.probability)}\n{paragraphs([*known, sure_sentence(explanation)])}"
+
+
+def _beside(explanation: Explanation) -> str:
+    """What says something beside the paths, as a section; nothing where nothing does."""
+    found = paragraphs(beside_sentences(explanation))
+    title = "Paths and memory" if explanation.memory is not None else "Other runs"
+    return f'<section id="beside-panel">\n<h2>{title}</h2>\n{found}\n</section>' if found else ""
 
 
 def _fill(template: str, parts: Mapping[str, str]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from kgcf.explanation.counterfactual import CounterfactualEvidence
 from kgcf.explanation.explanation import Explanation
 from kgcf.explanation.named_paths import NamedPath
-from kgcf.explanation.words_in_detail import detailed_sentences
+from kgcf.explanation.words_in_detail import beside_sentences, detailed_sentences, unreached_sentence
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _TIED = "tie both into the graph equally tightly"
@@ -38,6 +38,7 @@ def sentences(explanation: Explanation, detail: bool = False) -> list[str]:
         *carried_sentences(explanation),
         *against_sentences(explanation),
         *pair_sentences(explanation),
+        *beside_sentences(explanation),
         sure_sentence(explanation),
     ]
 
@@ -77,7 +78,7 @@ def missing_sentences(explanation: Explanation) -> Iterator[str]:
     if e.head == e.tail:
         yield "Head and tail are the same entity, so there is no path to show between them."
     elif not e.reached:
-        yield "No path leads from one to the other: the model has no evidence besides what it knows of their relations."
+        yield unreached_sentence(e)
     elif not e.reasons:
         yield (
             f"No path matters: {_count(e.tried, 'path was', 'paths were')} taken away, one at a time, and none of "
@@ -97,7 +98,8 @@ def carried_sentences(explanation: Explanation) -> Iterator[str]:
     last = "" if carried.without.reached else ", for no path is left"
     yield (
         f"{these} alone {give} {alone} {of}; without {them} {chance(carried.without.probability)}{last}. "
-        f"With no evidence it would be {chance(carried.nothing.probability)}."
+        f"{'By memory alone' if e.remembered else 'With no evidence'} it would be "
+        f"{chance(carried.nothing.probability)}."
     )
     yield from _standing(explanation)
 

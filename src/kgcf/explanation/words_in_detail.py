@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kgcf.explanation.counterfactual import CounterfactualEvidence
 from kgcf.explanation.deletion import Deletion
 from kgcf.explanation.explanation import Explanation
+from kgcf.explanation.memory_evidence import about_paths_sentences, memory_sentences, run_sentences
 from kgcf.explanation.named_paths import NamedPath
 
 _REMOVED = {
@@ -22,6 +23,7 @@ def detailed_sentences(explanation: Explanation) -> list[str]:
         *counterfactual_sentences(explanation),
         *carried_sentences(explanation),
         *deletion_sentences(explanation),
+        *beside_sentences(explanation),
     ]
 
 
@@ -55,9 +57,10 @@ def carried_sentences(explanation: Explanation) -> Iterator[str]:
     """The logits with all evidence, on the paths alone, without them, and with none."""
     carried = explanation.carried
     if carried is not None:
+        nothing = "by memory alone" if explanation.remembered else "with no evidence"
         yield (
             f"Logit {explanation.logit:.3f}; on these paths alone {carried.alone.logit:.3f}, without them "
-            f"{carried.without.logit:.3f}, with no evidence {carried.nothing.logit:.3f} "
+            f"{carried.without.logit:.3f}, {nothing} {carried.nothing.logit:.3f} "
             f"({explanation.tried} paths were tried by {explanation.attribution})."
         )
 
@@ -67,11 +70,26 @@ def missing_path_sentences(explanation: Explanation) -> Iterator[str]:
     if explanation.head == explanation.tail:
         yield "Head and tail are the same entity, so there is no path to show between them."
     elif not explanation.reached:
-        yield "No path leads from one to the other: the model has no evidence besides what it knows of their relations."
+        yield unreached_sentence(explanation)
     elif not explanation.paths:
         yield f"None of the {explanation.tried} paths tried makes the score what it is."
     if explanation.bound is not None:
         yield f"The search stopped early; a path that it missed weighs at most {explanation.bound:.4f}."
+
+
+def unreached_sentence(explanation: Explanation) -> str:
+    """That no path leads to the answer, and what it rests on then."""
+    if explanation.remembered:
+        return "No path leads from one to the other: the answer rests on memory and what is known of their relations."
+    return "No path leads from one to the other: the model has no evidence besides what it knows of their relations."
+
+
+def beside_sentences(explanation: Explanation) -> Iterator[str]:
+    """What says something beside the paths: memory, other runs; and that taking paths away is not about these."""
+    yield from memory_sentences(explanation.memory, explanation.relation)
+    yield from run_sentences(explanation.runs)
+    if explanation.paths or explanation.against:
+        yield from about_paths_sentences(explanation.memory)
 
 
 def path_line(path: NamedPath) -> str:

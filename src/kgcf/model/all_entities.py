@@ -67,18 +67,21 @@ def score_all(
     treated: NDArray[np.bool_] | None = None,
     background: Background | None = None,
     compiled: bool | None = None,
+    reached_first: bool = True,
 ) -> Tensor:
     """[B, N] ranking scores of every entity, the reached before the unreached, without gradients.
 
     `treated` [B, N] iff the decoder takes a treatment. A `background` is that of every entity where nothing is
-    hidden, worth keeping between calls; made here where it is not given or does not fit.
+    hidden, worth keeping between calls; made here where it is not given or does not fit. Without `reached_first` the
+    scores are the logits themselves, for whoever has more evidence to add before ranking.
     """
     with torch.no_grad():
         result = propagate(encoder, plan, compiled=compiled)
         if background is None or len(plan.hidden.triples):
             background = _background_of(decoder, plan)
         evidence = _Evidence(treated, background.table, background.classes)
-        return (_score_with_kernels if result.compiled else _score_with_torch)(decoder, result, evidence)
+        score = _score_with_kernels if result.compiled else _score_with_torch
+        return score(decoder, result, evidence, reached_first)
 
 
 def _background_of(decoder: Decoder, plan: Plan) -> Background:
@@ -101,7 +104,9 @@ def _query_rows(head: Head, q: Tensor, options: int) -> Tensor:
     return rows.flatten(0, 1)  # [B, T, H] → [B·T, H]
 
 
-def _score_with_kernels(decoder: Decoder, result: SparseStates, evidence: _Evidence) -> Tensor:
+def _score_with_kernels(
+    decoder: Decoder, result: SparseStates, evidence: _Evidence, reached_first: bool = True
+) -> Tensor:
     q, options = result.queries, evidence.options
     shape = (len(q), result.plan.graph.entity_count)
     scores, reached = q.new_empty(shape), np.zeros(shape, np.bool_)
@@ -124,7 +129,8 @@ def _score_with_kernels(decoder: Decoder, result: SparseStates, evidence: _Evide
         array_of(scores),
         reached,
     )
-    put_reached_first(array_of(scores), reached)
+    if reached_first:
+        put_reached_first(array_of(scores), reached)
     return scores
 
 
@@ -139,7 +145,9 @@ def _fill(rows: Tensor) -> Tensor:
     return functional.pad(rows, (0, missing)) if missing else rows
 
 
-def _score_with_torch(decoder: Decoder, result: SparseStates, evidence: _Evidence) -> Tensor:
+def _score_with_torch(
+    decoder: Decoder, result: SparseStates, evidence: _Evidence, reached_first: bool = True
+) -> Tensor:
     """The same with plain torch operations, for other devices."""
     q, options, device = result.queries, evidence.options, result.queries.device
     shape = (len(q), result.plan.graph.entity_count)
@@ -163,4 +171,4 @@ def _score_with_torch(decoder: Decoder, result: SparseStates, evidence: _Evidenc
     scores[queries, entities] = head.output(torch.relu(hidden)).squeeze(1)  # [S, 1] → [S]
     reached = torch.zeros(shape, dtype=torch.bool, device=device)
     reached[queries, entities] = True
-    return rank_reached_first(scores, reached)
+    return rank_reached_first(scores, reached) if reached_first else scores

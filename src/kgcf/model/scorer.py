@@ -43,9 +43,12 @@ class GraphScorer:
         return self.score_with_reach(heads, relations)[0]
 
     def score_with_reach(
-        self, heads: NDArray[np.int64], relations: NDArray[np.int64]
+        self, heads: NDArray[np.int64], relations: NDArray[np.int64], reached_first: bool = True
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """[B, N] scores, and whether a path reaches the entity: then its score is its logit."""
+        """[B, N] scores, and whether a path reaches the entity: then its score is its logit.
+
+        Without `reached_first` the scores of the unreached are their logits too: they have not been moved.
+        """
         shape = (len(heads), self._graph.entity_count)
         scores, reached = np.empty(shape, dtype=np.float32), np.zeros(shape, dtype=bool)
         size = max(1, min(_QUERIES_AT_ONCE, -(-len(heads) // self._threads)))
@@ -54,7 +57,8 @@ class GraphScorer:
         def work(worker: int, start: int) -> None:
             part = slice(start, start + size)
             planner = self._planners[worker]
-            self._score(planner, background, heads[part], relations[part], scores[part], reached[part])
+            asked = heads[part], relations[part]
+            self._score(planner, background, *asked, scores[part], reached[part], reached_first)
 
         with Workers(self._threads) as workers:
             workers.map(work, range(0, len(heads), size))
@@ -68,12 +72,14 @@ class GraphScorer:
         relations: NDArray[np.int64],
         scores: NDArray[np.float32],
         reached: NDArray[np.bool_],
+        reached_first: bool,
     ) -> None:
         treated = None if self._treated is None else self._treated(heads, relations)
         for plan in planner.parts(heads, relations, None, None, self._budget):
             rows = slice(plan.first, plan.first + len(plan))
             known = None if treated is None else treated[rows]
-            found = score_all(self._model.encoder, self._model.decoder, plan, known, background)
+            encoder, decoder = self._model.encoder, self._model.decoder
+            found = score_all(encoder, decoder, plan, known, background, reached_first=reached_first)
             scores[rows] = found.cpu().numpy()
             last = plan.layers[-1]
             reached[plan.first + last.queries, last.entities] = True

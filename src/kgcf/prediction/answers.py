@@ -109,13 +109,14 @@ class Found:
     logits: NDArray[np.float64]  # [A]
     known: NDArray[np.bool_]  # [A]
     reached: NDArray[np.bool_]  # [A]
+    heard: NDArray[np.bool_]  # [A] whether memory has a say
 
 
 def name_answers(observed: ObservedGraph, found: Found) -> Answers:
     """Answers with probability, labels and names."""
     entities, relations = observed.entities, observed.relations
-    calibration = observed.calibration
-    probabilities = calibration.probabilities(found.logits, found.reached)
+    probabilities = observed.probabilities(found.logits, found.reached, found.heard)
+    calibrations = [observed.calibration_of(heard) for heard in found.heard.tolist()]
     head_seen, tail_seen = observed.half_links(*found.triples.T)
     return Answers(
         Answer(
@@ -128,8 +129,8 @@ def name_answers(observed: ObservedGraph, found: Found) -> Answers:
             rank=int(found.ranks[i]),
             logit=float(found.logits[i]),
             probability=float(probabilities[i]),
-            probability_from=calibration.method,
-            probability_given=calibration.given,
+            probability_from=calibrations[i].method,
+            probability_given=calibrations[i].given,
             known=bool(found.known[i]),
             reached=bool(found.reached[i]),
             head_seen=bool(head_seen[i]),
@@ -203,6 +204,7 @@ def find_answers(
         observed.logits_of_ranked(entity, asked, best, scores, reached),
         known[best],
         reached[best],
+        np.full(len(best), observed.hears(np.array([entity]), np.array([asked]))[0]),
     )
 
 
@@ -212,18 +214,20 @@ class Scored:
 
     logits: NDArray[np.float64]  # [Q]
     reached: NDArray[np.bool_]  # [Q] whether any path leads from head to tail
+    heard: NDArray[np.bool_]  # [Q] whether memory has a say
 
 
 def score_triples(observed: ObservedGraph, triples: NDArray[np.int64], remove: Remove) -> Scored:
     """Score triples as tail questions; of one that is in the graph its question does not see what training hid."""
     heads, relations, tails = triples.T
-    logits, reached = np.empty(len(triples)), np.empty(len(triples), dtype=bool)
+    logits, support = np.empty(len(triples)), np.empty((2, len(triples)), dtype=bool)
     for first in range(0, len(triples), 64):
         part = slice(first, first + 64)
         hidden = hide_known(observed.graph, heads[part], relations[part], tails[part], remove)
-        found = observed.logits(heads[part], relations[part], tails[part][:, None], hidden)
-        logits[part], reached[part] = found[0][:, 0], found[1][:, 0]
-    return Scored(logits, reached)
+        found = observed.answer_logits(heads[part], relations[part], tails[part][:, None], hidden)
+        logits[part] = found.logits[:, 0]
+        support[:, part] = found.reached[:, 0], found.heard[:, 0]
+    return Scored(logits, *support)
 
 
 def _find_relations(observed: ObservedGraph, question: Question, top: int, show_known: bool) -> Found:
@@ -233,11 +237,12 @@ def _find_relations(observed: ObservedGraph, question: Question, top: int, show_
     count = observed.graph.relation_count
     relations = np.arange(count)
     triples = np.stack([np.full(count, head), relations, np.full(count, tail)], axis=1)
-    table, reach = observed.logits(triples[:, 0], relations, triples[:, 2:])  # [R, 1]
-    logits, reached = table[:, 0], reach[:, 0]
+    said = observed.answer_logits(triples[:, 0], relations, triples[:, 2:])  # [R, 1]
+    logits, reached, heard = said.logits[:, 0], said.reached[:, 0], said.heard[:, 0]
     known = observed.graph.contains(triples)
     best = best_first(logits, show_known | ~known, top)
-    return Found(triples[best], _ranks(logits, ~known, best), logits[best], known[best], reached[best])
+    ranks = _ranks(logits, ~known, best)
+    return Found(triples[best], ranks, logits[best], known[best], reached[best], heard[best])
 
 
 def _ranks(scores: NDArray[np.floating], rivals: NDArray[np.bool_], answers: NDArray[np.int64]) -> NDArray[np.int64]:

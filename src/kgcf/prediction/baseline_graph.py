@@ -35,8 +35,11 @@ class BaselineGraph(ObservedGraph):
         self.relations = trained.relations
         self.treatment = None
         self.calibration = calibration
+        self.paths_calibration = None
         self.train = train or graph
         self.memory = memory
+        self.recall = None  # a baseline is a memory, or has none
+        self.companions = None
         self._trained = trained.graph
         moved = baseline.knows_entities and entities is not trained.entities
         self._ids = _trained_ids(entities, trained) if moved else None

@@ -83,13 +83,13 @@ class Sides:
 
 
 def new_links(
-    graph: KnowledgeGraph, sides: Sides, head: int, reached: NDArray[np.bool_], scope: Scope
+    graph: KnowledgeGraph, sides: Sides, head: int, supported: NDArray[np.bool_], scope: Scope
 ) -> NDArray[np.int64]:
-    """The tails that may be proposed for a head: reached, new, not the head itself and, if so wanted, seen there.
+    """The tails that may be proposed for a head: supported, new, not the head itself and, if so wanted, seen there.
 
-    A candidate that no path reaches carries no evidence and is not proposed.
+    A candidate that no path reaches carries no evidence and is not proposed, unless memory has a say.
     """
-    possible = reached & sides.tails if scope == "seen" else reached.copy()
+    possible = supported & sides.tails if scope == "seen" else supported.copy()
     possible[graph.tails(head, sides.relation)] = False
     possible[head] = False
     return np.flatnonzero(possible)
@@ -102,6 +102,7 @@ class RankedLinks:
     triples: NDArray[np.int64] = field(repr=False)  # [A, 3]
     logits: NDArray[np.float64] = field(repr=False)  # [A]
     probabilities: NDArray[np.float64] = field(repr=False)  # [A]
+    reached: NDArray[np.bool_] = field(repr=False)  # [A] by a path; the others memory alone proposes
 
 
 def complete(
@@ -119,7 +120,8 @@ def complete(
     calibration_in_use = calibration or uncalibrated("all" if task.every_entity else "seen")
     links = rank_links(observed, task, calibration_in_use, top, min_probability, advance)
     everyone = np.ones(len(links.logits), dtype=bool)
-    found = Found(links.triples, np.arange(1, len(everyone) + 1), links.logits, ~everyone, everyone)
+    ranks = np.arange(1, len(everyone) + 1)
+    found = Found(links.triples, ranks, links.logits, ~everyone, links.reached, ~links.reached)
     given = UNCALIBRATED.given if calibration_in_use.curve is None else GIVEN
     return Answers(
         replace(answer, probability=probability, probability_from=calibration_in_use.method, probability_given=given)
@@ -157,11 +159,12 @@ def rank_links(
                     heapq.heapreplace(best, found)
             advance(len(part))
     ranked = sorted(best, reverse=True)
-    triples = -np.array([row[2:] for row in ranked], dtype=np.int64).reshape(-1, 3)
-    return RankedLinks(triples, np.array([row[1] for row in ranked]), np.array([row[0] for row in ranked]))
+    triples = -np.array([row[2:5] for row in ranked], dtype=np.int64).reshape(-1, 3)
+    probabilities, logits = (np.array([row[part] for row in ranked]) for part in (0, 1))
+    return RankedLinks(triples, logits, probabilities, np.array([row[5] for row in ranked], dtype=bool))
 
 
-_Link = tuple[float, float, int, int, int]  # probability, logit, −head, −relation, −tail
+_Link = tuple[float, float, int, int, int, bool]  # probability, logit, −head, −relation, −tail, reached
 
 
 def _promising(
@@ -173,11 +176,10 @@ def _promising(
     best: list[_Link],
     least: float,
 ) -> Iterator[_Link]:
-    """New, allowed and reached answers of a chunk of questions that may enter the best."""
-    relation = sides.relation
-    scores, reached = observed.scorer.score_with_reach(heads, np.full(len(heads), relation))
-    for row, reach, head in zip(scores, reached, heads.tolist(), strict=True):
-        tails = new_links(observed.graph, sides, head, reach, calibration_in_use.scope)
+    """New, allowed and supported answers of a chunk of questions that may enter the best."""
+    relation, asked = sides.relation, np.full(len(heads), sides.relation)
+    for row, reach, support, head in zip(*observed.score_supported(heads, asked), heads.tolist(), strict=True):
+        tails = new_links(observed.graph, sides, head, support, calibration_in_use.scope)
         groups = calibration_in_use.groups(relation, bool(sides.heads[head]), sides.tails[tails])
         likely = calibration_in_use.probabilities(row[tails].astype(np.float64), groups)
         bar = max(least, best[0][0]) if len(best) >= top else least
@@ -186,4 +188,4 @@ def _promising(
             enough = enough[np.lexsort((-row[tails[enough]], -likely[enough]))[:top]]
         for position in enough.tolist():
             tail = int(tails[position])
-            yield float(likely[position]), float(row[tail]), -head, -relation, -tail
+            yield float(likely[position]), float(row[tail]), -head, -relation, -tail, bool(reach[tail])

@@ -23,6 +23,7 @@ class _Links:
     triples: NDArray[np.int64]  # [A, 3]
     logits: NDArray[np.float64]  # [A] as answers to the question that found them
     turned: NDArray[np.bool_]  # [A] whether that was a question for the head
+    reached: NDArray[np.bool_]  # [A] by a path; the others memory alone proposes
 
 
 def missing_links(
@@ -38,42 +39,44 @@ def missing_links(
     seen on the other. A triple has the probability that `complete` would give it: that of its tail question.
     """
     asked = np.unique(observed.graph.edge_relations[slice(*observed.graph.offsets[entity : entity + 2])])
-    parts = [_Links(np.zeros((0, 3), dtype=np.int64), np.zeros(0), np.zeros(0, dtype=bool))]
+    parts = [_Links(np.zeros((0, 3), dtype=np.int64), np.zeros(0), np.zeros(0, dtype=bool), np.zeros(0, dtype=bool))]
     for first in range(0, len(asked), _AT_ONCE):
         attend()
         relations = asked[first : first + _AT_ONCE].astype(np.int64)
-        scores, reached = observed.scorer.score_with_reach(np.full(len(relations), entity), relations)
-        for row, reach, relation in zip(scores, reached, relations.tolist(), strict=True):
-            parts.append(_best(observed, entity, relation, row, reach, top))
-    triples, logits, turned = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("triples", "logits", "turned")
+        found = observed.score_supported(np.full(len(relations), entity), relations)
+        for relation, row, reach, support in zip(relations.tolist(), *found, strict=True):
+            parts.append(_best(observed, entity, relation, row, reach, support, top))
+    triples, logits, turned, reached = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("triples", "logits", "turned", "reached")
     )
-    reached = np.ones(len(triples), dtype=bool)
-    logits[turned], reached[turned] = _tail_logits(observed, triples[turned], attend)
+    supported = np.ones(len(triples), dtype=bool)
+    logits[turned], reached[turned], supported[turned] = _tail_logits(observed, triples[turned], attend)
     probabilities = calibration.probabilities(logits, triples[:, 1])  # both ends were seen: a relation is a group
     order = np.lexsort((-logits, -probabilities))
-    order = order[reached[order]][:top]
+    order = order[supported[order]][:top]
     everyone = np.ones(len(order), dtype=bool)
-    found = Found(triples[order], np.arange(1, len(order) + 1), logits[order], ~everyone, everyone)
+    ranks = np.arange(1, len(order) + 1)
+    best = Found(triples[order], ranks, logits[order], ~everyone, reached[order], ~reached[order])
     given = UNCALIBRATED.given if calibration.curve is None else GIVEN
     return Answers(
         replace(answer, probability=p, probability_from=calibration.method, probability_given=given)
-        for answer, p in zip(name_answers(observed, found), probabilities[order].tolist(), strict=True)
+        for answer, p in zip(name_answers(observed, best), probabilities[order].tolist(), strict=True)
     )
 
 
 def _tail_logits(
     observed: ObservedGraph, triples: NDArray[np.int64], attend: Callable[[], None]
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """[A], [A] the logits of triples as answers to (head, relation, ?), and whether a path reaches them."""
-    logits, reached = np.empty(len(triples)), np.empty(len(triples), dtype=bool)
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """[A] the logits of triples as answers to (head, relation, ?); whether a path reaches them, or memory has a say."""
+    logits, support = np.empty(len(triples)), np.empty((2, len(triples)), dtype=bool)
     for first in range(0, len(triples), _SCORED_AT_ONCE):
         attend()
         part = slice(first, first + _SCORED_AT_ONCE)
         heads, relations, tails = triples[part].T
-        values, reach = observed.logits(heads, relations, tails[:, None])
-        logits[part], reached[part] = values[:, 0], reach[:, 0]
-    return logits, reached
+        found = observed.answer_logits(heads, relations, tails[:, None])
+        logits[part] = found.logits[:, 0]
+        support[:, part] = found.reached[:, 0], found.supported[:, 0]
+    return logits, support[0], support[1]
 
 
 def _best(
@@ -82,6 +85,7 @@ def _best(
     relation: int,
     scores: NDArray[np.float32],
     reached: NDArray[np.bool_],
+    supported: NDArray[np.bool_],
     top: int,
 ) -> _Links:
     """The best new triples of one question of the entity."""
@@ -90,9 +94,9 @@ def _best(
     turned = relation >= count
     if turned:
         sides = Sides(relation, sides.tails, sides.heads)
-    ends = new_links(observed.graph, sides, entity, reached, "seen")
+    ends = new_links(observed.graph, sides, entity, supported, "seen")
     ends = ends[np.argsort(-scores[ends], kind="stable")[:top]]
     own = np.full(len(ends), entity)
     heads, tails = (ends, own) if turned else (own, ends)
     triples = np.stack([heads, np.full(len(ends), relation % count), tails], axis=1)
-    return _Links(triples, scores[ends].astype(np.float64), np.full(len(ends), turned))
+    return _Links(triples, scores[ends].astype(np.float64), np.full(len(ends), turned), reached[ends])

@@ -1,6 +1,7 @@
 """A model at work on one observed graph: scores of all entities, and exact logits of chosen candidates."""
 
 from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,9 +15,22 @@ from kgcf.data.vocabulary import Vocabulary
 from kgcf.machine import memory_bound as bound
 from kgcf.model.kgcf import KGCF
 from kgcf.model.scorer import GraphScorer
+from kgcf.prediction.answer_logits import AnswerLogits
+from kgcf.prediction.blending.ensemble import EnsembleScorer
+from kgcf.prediction.blending.recall import Recall
+from kgcf.prediction.blending.scorer import BlendedScorer
 from kgcf.prediction.calibration.fitting import UNCALIBRATED, Calibration
 from kgcf.propagation.layers.sparse import budget_for
 from kgcf.propagation.plan.planner import Planner
+
+
+@dataclass(frozen=True, eq=False)
+class Companions:
+    """Other runs on the same graph, which answer together with this one."""
+
+    others: tuple["ObservedGraph", ...] = field(repr=False)
+    weights: tuple[float, ...]  # of this run and of the others
+    names: tuple[str, ...]  # of this run and of the others
 
 
 class ObservedGraph:
@@ -33,6 +47,9 @@ class ObservedGraph:
         calibration: Calibration = UNCALIBRATED,
         train: KnowledgeGraph | None = None,
         memory: float = bound.DEFAULT,
+        recall: Recall | None = None,
+        companions: "Companions | None" = None,
+        paths_calibration: Calibration | None = None,
     ) -> None:
         self.model = model
         self.graph = graph
@@ -40,21 +57,47 @@ class ObservedGraph:
         self.relations = relations
         self.treatment = treatment
         self.calibration = calibration
+        self.paths_calibration = paths_calibration  # of answers in which memory has no say; None: the same
         self.train = train or graph  # whose half-links tell whether an entity was seen on a side of a relation
         self.memory = memory  # bytes that one thread may hold to compute
+        self.recall = recall  # None: no memory has a say about these entities
+        self.companions = companions  # None: this model alone
         self._threads = threads
 
-    def for_another_thread(self, threads: int = 1) -> "ObservedGraph":
+    def for_another_thread(self, threads: int | None = 1) -> "ObservedGraph":
         """The same with workspaces of its own: two threads must not compute on one."""
         other = copy(self)
-        for kept in ("scorer", "planner"):
+        for kept in ("scorer", "own_scorer", "paths", "planner"):
             other.__dict__.pop(kept, None)
         other._threads = threads
+        if self.companions is not None:
+            beside = tuple(each.for_another_thread(threads) for each in self.companions.others)
+            other.companions = replace(self.companions, others=beside)
         return other
 
     @cached_property
-    def scorer(self) -> GraphScorer:
-        """Ranks every entity."""
+    def scorer(self) -> GraphScorer | BlendedScorer | EnsembleScorer:
+        """Ranks every entity, by paths and, where there are any, by memory and by the runs beside this one."""
+        if self.companions is None:
+            return self.own_scorer
+        members = (_Alone(self), *(_Alone(other) for other in self.companions.others))
+        return EnsembleScorer(members, self.companions.weights, self.companions.names)
+
+    @cached_property
+    def own_scorer(self) -> GraphScorer | BlendedScorer:
+        """Ranks every entity by this run alone."""
+        return self.paths if self.recall is None else BlendedScorer(self.paths, self.recall)
+
+    def score_supported(
+        self, heads: NDArray[np.int64], relations: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
+        """[B, N] scores; whether a path reaches an entity; whether the score is a logit that means something."""
+        scores, reached = self.scorer.score_with_reach(heads, relations)
+        return scores, reached, self.supported(heads, relations, reached)
+
+    @cached_property
+    def paths(self) -> GraphScorer:
+        """Ranks every entity by paths alone."""
         treated = None if self.treatment is None else self.treatment.treated
         return GraphScorer(self.model, self.graph, treated, self._threads, self.memory)
 
@@ -76,7 +119,7 @@ class ObservedGraph:
         hidden: HiddenTriples | None = None,
         treated: NDArray[np.bool_] | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """[B, K] logits of candidates, and whether a path reaches them; `hidden` triples are not seen.
+        """[B, K] logits of candidates by paths alone, and whether a path reaches them; `hidden` triples are not seen.
 
         The candidates' treatment is that of the graph without the hidden triples, unless it is given.
         """
@@ -92,9 +135,96 @@ class ObservedGraph:
             logits[rows], reached[rows] = found.cpu().double().numpy(), evidence.reached.cpu().numpy()
         return logits, reached
 
-    def probability(self, logit: float, reached: bool) -> float:
-        """The probability of one answer: calibrated where the run has a calibration, else the sigmoid."""
-        return float(self.calibration.probabilities(np.array([logit]), np.array([reached]))[0])
+    def answer_logits(
+        self,
+        heads: NDArray[np.int64],
+        relations: NDArray[np.int64],
+        candidates: NDArray[np.int64],
+        hidden: HiddenTriples | None = None,
+    ) -> AnswerLogits:
+        """What paths and memory together say of candidates [B, K]; the logits by which they are ranked.
+
+        A fact that is hidden from its own question was not hidden from memory when it was trained: about such a
+        candidate memory is not asked.
+        """
+        logits, reached = self.logits(heads, relations, candidates, hidden)
+        parts, heard = self.memory_parts(heads, relations, candidates, hidden)
+        own = AnswerLogits(logits + self.moved(heard, reached) + parts, reached, heard)
+        if self.companions is None:
+            return own
+        return _joined(own, self.companions, (heads, relations, candidates), hidden)
+
+    def memory_parts(
+        self,
+        heads: NDArray[np.int64],
+        relations: NDArray[np.int64],
+        candidates: NDArray[np.int64],
+        hidden: HiddenTriples | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """[B, K], [B, K] what memory adds to the logits of candidates, and whether it was asked about them."""
+        if self.recall is None:
+            return np.zeros(candidates.shape), np.zeros(candidates.shape, dtype=bool)
+        heard = np.broadcast_to(self.recall.speaks(heads, relations)[:, None], candidates.shape).copy()
+        parts = self.recall.parts(heads, relations, candidates).astype(np.float64)
+        if hidden is not None:
+            rows = np.flatnonzero(np.diff(hidden.offsets) > 0)
+            by_heart = self.train.find_edges(
+                np.repeat(heads[rows], candidates.shape[1]),
+                np.repeat(relations[rows], candidates.shape[1]),
+                candidates[rows].ravel(),
+            ).reshape(-1, candidates.shape[1])
+            heard[rows] &= by_heart < 0
+            parts[~heard] = 0
+        return parts, heard
+
+    def moved(self, heard: NDArray[np.bool_], reached: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """[…] what unreached candidates lose where memory has a say."""
+        lost = 0.0 if self.recall is None else self.recall.blend.unreached
+        return np.where(heard & ~reached, lost, 0.0)
+
+    def supported(
+        self, heads: NDArray[np.int64], relations: NDArray[np.int64], reached: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """[B, N] whose scores are logits that mean something: a path reaches them, or memory has a say."""
+        return reached | self.hears(heads, relations)[:, None]
+
+    @property
+    def _every(self) -> tuple["ObservedGraph", ...]:
+        """This run and those beside it."""
+        return (self,) if self.companions is None else (self, *self.companions.others)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether any memory can have a say here."""
+        return any(each.recall is not None for each in self._every)
+
+    def hears(self, heads: NDArray[np.int64], relations: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """[B] whether any memory has a say in a question."""
+        heard = np.zeros(len(heads), dtype=bool)
+        for each in self._every:
+            if each.recall is not None:
+                heard |= each.recall.speaks(heads, relations)
+        return heard
+
+    def without_memory(self) -> "ObservedGraph":
+        """The same by paths alone."""
+        other = self.for_another_thread(self._threads)
+        other.recall = None
+        if other.companions is not None:
+            beside = tuple(each.without_memory() for each in other.companions.others)
+            other.companions = replace(other.companions, others=beside)
+        return other
+
+    def calibration_of(self, heard: bool) -> Calibration:
+        """How the logit of an answer becomes a probability: memory moves logits, so it depends on who spoke."""
+        return self.calibration if heard or self.paths_calibration is None else self.paths_calibration
+
+    def probabilities(
+        self, logits: NDArray[np.float64], reached: NDArray[np.bool_], heard: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """[A] probabilities of answers: calibrated where the run has a calibration, else the sigmoid."""
+        own, alone = (self.calibration_of(spoke).probabilities(logits, reached | heard) for spoke in (True, False))
+        return np.where(heard, own, alone)
 
     def logits_of_ranked(
         self,
@@ -107,9 +237,16 @@ class ObservedGraph:
         """[K] logits of some answers to one question, from its ranking scores [N].
 
         The score of a reached entity is its logit; that of an unreached one may have been moved below the
-        reached ones, so its logit is computed.
+        reached ones, so its logit is computed. Where memory has a say, every score is a logit.
         """
         logits = scores[found].astype(np.float64)
+        if self.companions is not None:
+            together: NDArray[np.float64] = self.answer_logits(
+                np.array([head]), np.array([relation]), found[None, :]
+            ).logits[0]
+            return together
+        if self.recall is not None and self.recall.speaks(np.array([head]), np.array([relation]))[0]:
+            return logits
         moved = found[~reached[found]]
         if len(moved):
             logits[~reached[found]] = self.logits(np.array([head]), np.array([relation]), moved[None, :])[0][0]
@@ -122,3 +259,32 @@ class ObservedGraph:
         begin, end = self.train.tail_ranges(heads, relations)
         first, last = self.train.tail_ranges(tails, relations + self.train.relation_count)
         return end > begin, last > first
+
+
+@dataclass(frozen=True, eq=False)
+class _Alone:
+    """One run of several, without the others."""
+
+    observed: ObservedGraph
+
+    def score_supported(
+        self, heads: NDArray[np.int64], relations: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
+        """As the run alone would score."""
+        scores, reached = self.observed.own_scorer.score_with_reach(heads, relations)
+        return scores, reached, self.observed.supported(heads, relations, reached)
+
+
+def _joined(
+    own: AnswerLogits,
+    companions: Companions,
+    asked: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    hidden: HiddenTriples | None,
+) -> AnswerLogits:
+    """What several runs say together: their logits added by weight; reached or supported by any."""
+    found = [own, *(other.answer_logits(*asked, hidden) for other in companions.others)]
+    return AnswerLogits(
+        np.sum([weight * each.logits for weight, each in zip(companions.weights, found, strict=True)], axis=0),
+        np.logical_or.reduce([each.reached for each in found]),
+        np.logical_or.reduce([each.heard for each in found]),
+    )

@@ -90,11 +90,11 @@ def collect_proposals(
     sides = Sides.of(graph, 0)
     for first in range(0, len(drawn.heads), rows):
         heads, relations = drawn.heads[first : first + rows], drawn.relations[first : first + rows]
-        scores, reached = observed.scorer.score_with_reach(heads, relations)
+        scores, _, supported = observed.score_supported(heads, relations)
         for i, (head, relation) in enumerate(zip(heads.tolist(), relations.tolist(), strict=True)):
             if sides.relation != relation:
                 sides = Sides.of(graph, relation)
-            links = new_links(graph, sides, head, reached[i], scope)
+            links = new_links(graph, sides, head, supported[i], scope)
             true = np.isin(links, facts.tails(head, relation))
             kept, weights = _choose(scores[i][links], true, generator)
             tails = links[kept]

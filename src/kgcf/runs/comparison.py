@@ -6,6 +6,8 @@ from pathlib import Path
 
 from kgcf.config import Settings
 from kgcf.errors import StorageError
+from kgcf.prediction.blending.blend import FILE as BLEND
+from kgcf.prediction.blending.blend import read_blend
 from kgcf.runs.folder import RunFolder
 
 _SHOWN = ("mrr", "mr", "hits@1", "hits@3", "hits@10")
@@ -21,6 +23,7 @@ class RunRecord:
     settings: Settings
     epochs: list[dict[str, float]]  # losses, validation MRR, seconds
     test: dict[str, float]  # empty where the run was not evaluated on test
+    memory: str = "none"  # whether memory is used, in a few words
 
     @property
     def validation(self) -> list[tuple[float, float]]:
@@ -50,7 +53,17 @@ def read_record(path: Path) -> RunRecord:
         settings=folder.settings(),
         epochs=_epochs(folder, facts.get("history")),
         test=_test_figures(folder.file("results.json")),
+        memory=_memory(folder),
     )
+
+
+def _memory(folder: RunFolder) -> str:
+    """Rank and weight of the memory where it is used."""
+    if not folder.file(BLEND).is_file():
+        return "none"
+    blend = read_blend(folder.file(BLEND))
+    gain = f" ({blend.figures['gain']:+.4f} on validation)" if "gain" in blend.figures else ""
+    return f"rank {folder.settings().memory.rank}{gain}" if blend.used else f"not used{gain}"
 
 
 def _epochs(folder: RunFolder, history: object) -> list[dict[str, float]]:

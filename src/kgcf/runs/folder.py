@@ -8,31 +8,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from kgcf import __version__
 from kgcf.config import Settings, read_values, settings_from, write_toml
-from kgcf.data.dataset import Dataset, Split
-from kgcf.data.graph import KnowledgeGraph
+from kgcf.data.dataset import Dataset
 from kgcf.errors import StorageError
+from kgcf.runs.data_files import DATA_FILES, data_facts, read_data, write_data
 from kgcf.runs.lock import held
-from kgcf.runs.vocabulary_file import read_vocabulary, vocabulary_lines
-from kgcf.storage import TEMPORARY, make_folder, map_arrays, save_arrays, write_json, write_text, writing
+from kgcf.storage import TEMPORARY, make_folder, write_json, write_text, writing
 
 FORMAT = 1
 LOCK = ".kgcf.lock"  # held by the process that trains; its presence also says that a folder without run.json is ours
+CONFIG = "config.toml"
 HISTORY = "history.json"
 SURVEY = "survey.json"  # where training was given a time
 CREATED = (
     "run.json",
-    "config.toml",
-    "entities.txt",
-    "relations.txt",
-    "graph.safetensors",
-    "new_entities.txt",
-    "new_graph.safetensors",
-    "splits.safetensors",
+    CONFIG,
+    *DATA_FILES,
     "data.json",
     SURVEY,
 )  # what is known before training; run.json makes it a run, so it is written last and deleted first
@@ -41,8 +33,10 @@ _OF_SAFETENSORS = re.compile(r"\.tmp\w{6}")  # what the library writes and then 
 _LONG_AGO = 600.0  # seconds; nobody writes a file for so long
 _EVALUATED = ("results.json", "calibration.json", "reliability.png")
 REVIEW = "review.sqlite"  # what reviewers said; SQLite keeps its log beside it while it is open
+MEMORY_CHECKPOINT = "memory_checkpoint.safetensors"
 _CHANGING = (
     "checkpoint.safetensors",
+    MEMORY_CHECKPOINT,
     "log.jsonl",
     *_EVALUATED,
     *(f"{REVIEW}{part}" for part in ("", "-wal", "-shm")),
@@ -123,27 +117,9 @@ class RunFolder:
                         entry.unlink()
 
     def _write(self, data: Dataset, settings: Settings, preset: str) -> None:
-        write_text(self.file("config.toml"), write_toml(settings))
-        write_text(self.file("entities.txt"), vocabulary_lines(data.entities))
-        write_text(self.file("relations.txt"), vocabulary_lines(data.relations))
-        data.graph.save(self.file("graph.safetensors"))
-        arrays: dict[str, NDArray[np.generic]] = {"valid": data.valid.queries, "test": data.test.queries}
-        if data.inductive:
-            write_text(self.file("new_entities.txt"), vocabulary_lines(data.test.entities))
-            data.test.observed.save(self.file("new_graph.safetensors"))
-            arrays |= _truths("new_known", data.test.known)
-        elif data.test.known.weights is not None:
-            arrays |= _truths("known", data.test.known)
-        save_arrays(self.file("splits.safetensors"), arrays)
-        facts = {
-            "dataset": data.name,
-            "benchmark": data.benchmark,
-            "preset": preset,
-            "notes": list(data.notes),
-            "inductive": data.inductive,
-            "validated_elsewhere": data.validated_elsewhere,
-        }
-        write_json(self.file("data.json"), facts)
+        write_text(self.file(CONFIG), write_toml(settings))
+        write_data(self.path, data)
+        write_json(self.file("data.json"), {"preset": preset, **data_facts(data)})
         self.seal()
 
     def seal(self) -> None:
@@ -152,6 +128,10 @@ class RunFolder:
         kept = [name for name in names if name != "run.json" and name not in _CHANGING]
         sums = {name: _sha256(self.file(name)) for name in kept}
         write_json(self.file("run.json"), {"format": FORMAT, "kgcf": __version__, "sha256": sums})
+
+    def sealed_names(self) -> list[str]:
+        """The parts that are there for good."""
+        return list(self._sums())
 
     def check(self) -> None:
         """Refuse a folder that is no run, was written by a newer version, or has missing or damaged files."""
@@ -192,7 +172,7 @@ class RunFolder:
 
     def settings(self) -> Settings:
         """The effective configuration."""
-        return settings_from(read_values(self.file("config.toml")))
+        return settings_from(read_values(self.file(CONFIG)))
 
     def facts(self) -> dict[str, object]:
         """Dataset name, preset, notes; once trained, the history of the training."""
@@ -213,35 +193,7 @@ class RunFolder:
 
     def dataset(self) -> Dataset:
         """The data the run was trained on, with its splits; graphs are mapped, not loaded."""
-        facts = self.facts()
-        entities, relations = read_vocabulary(self.file("entities.txt")), read_vocabulary(self.file("relations.txt"))
-        graph = KnowledgeGraph.open(self.file("graph.safetensors"))
-        arrays = map_arrays(self.file("splits.safetensors"))
-        valid, test = (np.asarray(arrays[part], dtype=np.int32) for part in ("valid", "test"))
-        validated = Split("valid", graph, valid, _before_test(graph, valid), entities)
-        if facts["inductive"]:
-            new, observed = (
-                read_vocabulary(self.file("new_entities.txt")),
-                KnowledgeGraph.open(self.file("new_graph.safetensors")),
-            )
-            task = Split("test", observed, test, _known("new_known", arrays, observed), new)
-            if facts.get("validated_elsewhere"):
-                validated = Split("valid", observed, valid, _before_test(observed, valid), new)
-        else:
-            arrays.setdefault("known", np.concatenate([graph.triples, valid, test]))
-            task = Split("test", graph, test, _known("known", arrays, graph), entities)
-        notes = facts["notes"]
-        assert isinstance(notes, list)
-        benchmark = facts.get("benchmark")  # not in runs written before it was known by checksum
-        return Dataset(
-            str(facts["dataset"]),
-            relations,
-            Split("train", graph, graph.triples, graph, entities),
-            validated,
-            task,
-            tuple(notes),
-            None if benchmark is None else str(benchmark),
-        )
+        return read_data(self.path, self.facts())
 
     def log(self, entry: Mapping[str, object]) -> None:
         """Append one line to log.jsonl."""
@@ -264,32 +216,6 @@ class RunFolder:
 def _is_temporary(name: str) -> bool:
     """Whether a file was being written when its process was stopped, by us or, on our behalf, by safetensors."""
     return (name.startswith(".") and name.endswith(TEMPORARY)) or _OF_SAFETENSORS.fullmatch(name) is not None
-
-
-def _before_test(graph: KnowledgeGraph, valid: NDArray[np.int32]) -> KnowledgeGraph:
-    """What filters validation: the observed triples and its own."""
-    return KnowledgeGraph.build(np.concatenate([graph.triples, valid]), graph.entity_count, graph.relation_count)
-
-
-def _truths(name: str, known: KnowledgeGraph) -> dict[str, NDArray[np.generic]]:
-    """All truths as arrays to save, with their weights where they have some."""
-    weights = {} if known.weights is None else {f"{name}_weights": known.weights}
-    return {name: known.triples, **weights}
-
-
-def _known(name: str, arrays: Mapping[str, NDArray[np.generic]], observed: KnowledgeGraph) -> KnowledgeGraph:
-    """The graph of all truths as it was saved.
-
-    Runs from before the weights of valid and test were kept have those of the observed triples only; the others
-    weigh 1 there, as they did then.
-    """
-    triples = np.asarray(arrays[name], dtype=np.int32)
-    weights = arrays.get(f"{name}_weights")
-    if weights is None and observed.weights is not None:
-        edges = observed.find_edges(*triples.T)
-        weights = np.ones(len(triples), dtype=np.float32)
-        weights[edges >= 0] = observed.edge_weights[edges[edges >= 0]]
-    return KnowledgeGraph.build(triples, observed.entity_count, observed.relation_count, weights)
 
 
 def _sha256(path: Path) -> str:

@@ -1,7 +1,6 @@
 """`Run`: a trained model with its data; evaluates, predicts, completes, scores, explains."""
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +21,9 @@ from kgcf.machine.devices import CPU, find_device
 from kgcf.model.kgcf import KGCF
 from kgcf.plain_tables import html_table
 from kgcf.prediction.answers import Answers, predict, score_triples
-from kgcf.prediction.baseline_graph import BaselineGraph
+from kgcf.prediction.blending.recall import Recall
 from kgcf.prediction.calibration.calibrate import LIMIT, Request, calibrate_completion, calibrate_run
-from kgcf.prediction.calibration.completed_links import CompletionCalibration
-from kgcf.prediction.calibration.fitting import UNCALIBRATED
+from kgcf.prediction.calibration.completed_links import CompletionCalibration, Scope
 from kgcf.prediction.calibration.record import CalibrationRecord, open_record
 from kgcf.prediction.completion import complete, plan_completion
 from kgcf.prediction.observed_graph import ObservedGraph
@@ -41,9 +39,13 @@ from kgcf.runs.arguments import (
     check_share,
     check_split,
 )
+from kgcf.runs.binding import aligned_data, bind_run
+from kgcf.runs.ensemble import FILE as ENSEMBLE
+from kgcf.runs.ensemble import EnsembleRecord, companion_folder, read_ensemble
 from kgcf.runs.folder import RunFolder
+from kgcf.runs.memory_stage import open_recall
 from kgcf.runs.protocol import describe_run
-from kgcf.runs.stages import treatment_to_answer
+from kgcf.runs.short_look import model_title, short_look
 from kgcf.screen import inert
 from kgcf.storage import check_writable, write_json
 
@@ -62,6 +64,9 @@ class Run:
         self.data = data
         self.settings = settings
         self.calibration: CalibrationRecord | None = None  # None: probabilities are sigmoids
+        self.recall: Recall | None = None  # None: paths alone
+        self.ensemble: EnsembleRecord | None = None  # None: a run of its own
+        self.others: tuple[Run, ...] = ()  # which answer together with this one
 
     @classmethod
     def open(cls, path: str | Path, device: str = CPU) -> "Run":
@@ -72,7 +77,12 @@ class Run:
         settings, data = folder.settings(), folder.dataset()
         model = read_any_model(folder, settings, data.graph)
         run = cls(folder, model.to(target), data, settings)
-        run.calibration = open_record(folder.path, model)
+        run.recall = open_recall(folder)
+        if folder.sealed(ENSEMBLE):
+            run.ensemble = read_ensemble(folder.path)
+            numbers = range(1, len(run.ensemble.names))
+            run.others = tuple(cls.open(companion_folder(folder.path, number), device) for number in numbers)
+        run.calibration = open_record(folder.path, run.all_weights)
         return run
 
     @property
@@ -80,48 +90,25 @@ class Run:
         """The KGCF model; a run of another model has none."""
         if isinstance(self.weights, Baseline):
             raise SettingsError(
-                f"{self.folder.path} holds the model '{self._title}', which has no paths to explain. "
+                f"{self.folder.path} holds the model '{model_title(self)}', which has no paths to explain. "
                 "Train KGCF for that: kgcf train DATA"
             )
         return self.weights
 
     @property
-    def _title(self) -> str:
-        """What results call the model."""
-        if self.settings.baseline is not None:
-            return self.settings.baseline.model
-        return f"kgcf ({self.folder.facts()['preset']})"
+    def all_weights(self) -> tuple[KGCF | Baseline, ...]:
+        """The model of this run, and those of the runs beside it."""
+        return (self.weights, *(other.weights for other in self.others))
 
     def save_model(self) -> None:
         """Write the weights and seal the folder: from then on the run is finished."""
         write_any_model(self.folder, self.weights)
 
     def __repr__(self) -> str:
-        return "\n".join(["Run", *(f"  {name}: {inert(value)}" for name, value in self._facts().items())])
+        return "\n".join(["Run", *(f"  {name}: {inert(value)}" for name, value in short_look(self).items())])
 
     def _repr_html_(self) -> str:
-        return html_table(("Run", ""), list(self._facts().items()), ("<", "<"))
-
-    def _facts(self) -> dict[str, str]:
-        """What a short look at the run should tell."""
-        facts = self.folder.facts() if self.folder.file("run.json").is_file() else {}
-        history = facts.get("history")
-        method = "sigmoid of the logit"
-        if self.calibration is not None:
-            method = f"{self.calibration.calibration.method}, fitted to validation"
-        found = {
-            "folder": str(self.folder.path),
-            "data": self.data.summary,
-            "model": f"{self.settings.encoder.layers} layers, seed {self.settings.training.seed}",
-        }
-        if self.settings.baseline is not None:
-            found["model"] = f"{self.settings.baseline.model}, seed {self.settings.training.seed}"
-        elif "preset" in facts:
-            found["model"] = f"{facts['preset']}, {found['model']}"
-        if isinstance(history, dict) and len(self.data.valid):
-            best = f"{history['best_validation_mrr']:.4f} after epoch {history['best_epoch']}"
-            found["validation MRR"] = best
-        return found | {"probabilities": method}
+        return html_table(("Run", ""), list(short_look(self).items()), ("<", "<"))
 
     def evaluate(
         self,
@@ -145,13 +132,19 @@ class Run:
             raise SettingsError(only + "Leave out save=True and write result.to_json() to a file of your own.")
         if save:
             check_writable(self.folder.file("results.json"))
-        asked = self._aligned(data)
+        asked = aligned_data(self.data, data)
         task: Split = getattr(asked, split)
-        observed = self.bind(task.observed, task.entities)
+        observed = self.bind(task.observed, task.entities, own=data is None)
         how = describe_run(self.folder, self.data, self.settings, str(self.weights.device))
-        memory = observed.memory
         result = evaluate(
-            observed.scorer, asked, split, model=self._title, limit=limit, seed=seed, memory=memory, advance=advance
+            observed.scorer,
+            asked,
+            split,
+            model=model_title(self),
+            limit=limit,
+            seed=seed,
+            memory=observed.memory,
+            advance=advance,
         )
         result.protocol.update(how)
         if save:
@@ -170,14 +163,17 @@ class Run:
     ) -> CalibrationRecord:
         """Fit probabilities to validation and, if asked to, measure them on `test`; what is there already stays."""
         wanted = Request(test, limit, seed, save)
-        self.calibration = calibrate_run(self.folder.path, self.weights, self.data, self._bind_task, wanted, advance)
+        self.calibration = calibrate_run(self.folder.path, self.all_weights, self.data, self.bind_task, wanted, advance)
         return self.calibration
 
-    def completion_calibration(self, every_entity: bool = False, advance: Advance = silent) -> CompletionCalibration:
-        """How `complete` says probabilities; fitted now where the run's calibration does not have it."""
+    def completion_calibration(
+        self, every_entity: bool = False, advance: Advance = silent, *, memory: bool = True
+    ) -> CompletionCalibration:
+        """How `complete` says probabilities, with `memory` or on another graph; fitted now where the run has none."""
         if self.calibration is not None and not every_entity:
-            return self.calibration.completion
-        return calibrate_completion(self._bind_task, self.data, "all" if every_entity else "seen", advance=advance)
+            return self.calibration.links_by(memory)
+        scope: Scope = "all" if every_entity else "seen"
+        return calibrate_completion(self.bind_task, self.data, scope, memory=memory, advance=advance)
 
     def predict(
         self,
@@ -212,7 +208,7 @@ class Run:
         check_share("min_probability", min_probability)
         bound = self.observe(graph, observed)
         task = plan_completion(bound, as_names(relations), every_entity)
-        calibration = self.completion_calibration(every_entity)
+        calibration = self.completion_calibration(every_entity, memory=bound.remembers)
         return complete(bound, task, top, min_probability, advance, calibration)
 
     def score(
@@ -228,7 +224,7 @@ class Run:
         """
         bound = self.observe(graph, observed)
         found = score_triples(bound, as_triples(bound, triples), self._remove)
-        return bound.calibration.probabilities(found.logits, found.reached) if probabilities else found.logits
+        return bound.probabilities(found.logits, found.reached, found.heard) if probabilities else found.logits
 
     def explain(
         self,
@@ -245,8 +241,7 @@ class Run:
 
         `choices` are fields of `How`: run.explain("Portugal", "borders", "Spain", top=3, attribution="gradient").
         """
-        wanted = as_how(how, choices)
-        return self.explainer(graph, observed).explain(head, relation, tail, wanted)
+        return self.explainer(graph, observed).explain(head, relation, tail, as_how(how, choices))
 
     def rules(
         self,
@@ -264,20 +259,17 @@ class Run:
         check_count("answers", answers)
         task = self.data.valid
         drawn = draw_answers(task.queries, self.data.relations, relation, answers, seed)
-        return find_rules(self._explainer(self._bind_task(task)), drawn, top, seed, advance=advance)
+        return find_rules(self._explainer(self.bind_task(task)), drawn, top, seed, advance=advance)
 
     def explainer(self, graph: Any = None, observed: Observed = "all") -> "Explainer":  # noqa: ANN401
         """Explains many triples on one observed graph; `graph` and `observed` as in `observe`."""
         return self._explainer(self.observe(graph, observed))
 
     def _explainer(self, bound: ObservedGraph) -> "Explainer":
-        from kgcf.explanation.explainer import Explainer  # slow to import, and only needed to explain
-        from kgcf.explanation.space_of_graph import find_space
+        from kgcf.runs.explaining import make_explainer  # slow to import, and only needed to explain
 
         assert self.model is not None  # a model without paths says so here
-        kept, data, settings = self.folder.file("space.safetensors"), self.data, self.settings
-        space = partial(find_space, kept, data.entities, bound.graph, bound.entities, settings.space)
-        return Explainer(bound, self._remove, space, settings.matching.candidates)
+        return make_explainer(self, bound, self._remove)
 
     def observe(self, graph: Any = None, observed: Observed = "all") -> ObservedGraph:  # noqa: ANN401
         """The model on everything the user gave, on train alone, or on another graph with the same relations."""
@@ -285,42 +277,25 @@ class Run:
         if graph is not None:
             from kgcf.runs.other_graphs import read_graph  # with all the readers, which are slow to import
 
-            return self.bind(*read_graph(graph, self.data))
+            return self.bind(*read_graph(graph, self.data), own=False)
         task = self.data.test
         seen = task.observed if observed == "train" else task.known
         return self.bind(seen, task.entities, task.observed)
 
-    def bind(self, graph: KnowledgeGraph, entities: Vocabulary, train: KnowledgeGraph | None = None) -> ObservedGraph:
-        """The model on one graph and the treatment it gives; `train` is its train part, if not all of it."""
-        memory = self.settings.training.memory_gb * 1e9
-        if isinstance(self.weights, Baseline):
-            fitted = UNCALIBRATED if self.calibration is None else self.calibration.calibration
-            return BaselineGraph(self.weights, graph, entities, self.data, fitted, train, memory)
-        treatment = treatment_to_answer(self.folder, self.data, self.settings, graph, entities)
-        calibration = UNCALIBRATED if self.calibration is None else self.calibration.calibration
-        return ObservedGraph(
-            self.model,
-            graph,
-            entities,
-            self.data.relations,
-            treatment,
-            calibration=calibration,
-            train=train,
-            memory=memory,
-        )
+    def bind(
+        self, graph: KnowledgeGraph, entities: Vocabulary, train: KnowledgeGraph | None = None, *, own: bool = True
+    ) -> ObservedGraph:
+        """The model on one graph and the treatment it gives; `train` is its train part, if not all of it.
+
+        Memory has a say only where the entities are the run's `own`, numbered as they were in training.
+        """
+        return bind_run(self, graph, entities, train, own)
 
     @property
     def _remove(self) -> Remove:
         """What a question about a triple of the graph must not see, as in training."""
         return "pair" if self.settings.training.remove == "pair" else "triple"
 
-    def _aligned(self, data: Dataset | None) -> Dataset:
-        """Another dataset with this run's relations; None is the run's own."""
-        if data is None:
-            return self.data
-        from kgcf.runs.other_graphs import align_dataset  # as in `observe`
-
-        return align_dataset(data, self.data)
-
-    def _bind_task(self, task: Split) -> ObservedGraph:
+    def bind_task(self, task: Split) -> ObservedGraph:
+        """The model on the graph that a task observes."""
         return self.bind(task.observed, task.entities)

@@ -17,6 +17,7 @@ from kgcf.runs.passes import passes_per_epoch
 from kgcf.runs.settling import check_data, reach_of, settle_depth, settle_removal
 from kgcf.runs.survey.graph import options_for, survey_graph
 from kgcf.runs.survey.ground import Clock, Ground, MakeContext
+from kgcf.runs.survey.memory import plan_memory
 from kgcf.training.choice import DEPTHS, Choice, Fixed, choose, list_options
 from kgcf.training.cost_model import Work, prior_model
 from kgcf.training.survey import Survey
@@ -102,11 +103,16 @@ def settle_in_time(
     layers = settled.encoder.layers if is_given(given, CHOSEN[0]) else None
     negatives = settled.objective.negatives if is_given(given, CHOSEN[1]) else None
     survey = survey_graph(ground, options_for(layers, negatives, data.graph.entity_count), reach, seconds)
+    kept = frozenset(given.memory.model_fields_set)
+    memory = plan_memory(data, settled, seconds, survey.questions, kept, situation.clock)
+    survey, settled = memory.added_to(survey), settled.model_copy(update={"memory": memory.settings})
     spent = situation.clock() - situation.started
     fixed = fixed_by(settled, given, data)
     choice = choose(survey, seconds, fixed, spent)
     chosen = with_choice(settled, choice)
     _report(survey, list_options(survey, seconds, fixed, spent), choice, seconds, say)
+    if memory.reason:
+        say(f"  → {memory.reason}")
     settle_depth(chosen, reach, keep=layers is not None, say=quiet, warn=warn)
     return InTime(
         chosen, treatment, {"seconds": seconds, "spent": spent, "choice": vars(choice), "survey": survey.to_json()}
@@ -135,13 +141,17 @@ def with_choice(settings: Settings, choice: Choice) -> Settings:
 def chosen_changes(settings: Settings) -> list[str]:
     """What the rule has chosen, as `--set` takes it."""
     encoder, objective, training = settings.encoder, settings.objective, settings.training
-    chosen = {
+    chosen: dict[str, object] = {
         "encoder.layers": encoder.layers,
         "objective.negatives": objective.negatives,
         "training.budget": training.budget,
         "training.validate_triples": training.validate_triples,
         "training.threads": training.threads,
     }
+    if settings.memory.enabled == "off":
+        chosen["memory.enabled"] = "off"
+    else:
+        chosen |= {"memory.rank": settings.memory.rank, "memory.epochs": settings.memory.epochs}
     return [f"{name}={'none' if value is None else value}" for name, value in chosen.items()]
 
 

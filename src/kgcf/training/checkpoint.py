@@ -14,6 +14,7 @@ from kgcf.errors import StorageError
 from kgcf.storage import map_arrays, read_header, save_arrays
 
 _MODEL, _BEST, _MEAN, _SQUARE = "model.", "best.", "adam_mean.", "adam_square."
+_AVERAGE = "average."
 
 
 @dataclass
@@ -40,12 +41,15 @@ class Checkpoint:
     weights: dict[str, Tensor]
     best: dict[str, Tensor]
     optimiser: dict[str, Any]  # torch's state dict of Adam
+    mean: dict[str, Tensor] = field(default_factory=dict)  # of the weights, where they are averaged
+    averaged: int = 0  # sets of weights in it
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint, key: str) -> None:
     """Write the checkpoint under a temporary name and rename it; `key` ties it to its configuration and data."""
     arrays: dict[str, NDArray[np.generic]] = {}
-    for prefix, tensors in ((_MODEL, checkpoint.weights), (_BEST, checkpoint.best)):
+    sets = ((_MODEL, checkpoint.weights), (_BEST, checkpoint.best), (_AVERAGE, checkpoint.mean))
+    for prefix, tensors in sets:
         arrays |= {prefix + name: tensor.cpu().numpy() for name, tensor in tensors.items()}
     steps = 0
     for index, state in checkpoint.optimiser["state"].items():
@@ -53,6 +57,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint, key: str) -> None:
         arrays[f"{_SQUARE}{index}"] = state["exp_avg_sq"].cpu().numpy()
         steps = int(state["step"])
     metadata = {"progress": json.dumps(asdict(checkpoint.progress)), "adam_steps": str(steps), "key": key}
+    metadata["averaged"] = str(checkpoint.averaged)
     save_arrays(path, arrays, metadata)
 
 
@@ -76,7 +81,9 @@ def load_checkpoint(path: Path, optimiser: torch.optim.Adam, key: str) -> Checkp
         for index in sorted(indices)
     }
     progress = Progress(**json.loads(metadata["progress"]))
-    return Checkpoint(progress, _with_prefix(arrays, _MODEL), _with_prefix(arrays, _BEST), state)
+    averaged = int(metadata.get("averaged", "0"))  # older checkpoints have none
+    weights, best, mean = (_with_prefix(arrays, prefix) for prefix in (_MODEL, _BEST, _AVERAGE))
+    return Checkpoint(progress, weights, best, state, mean, averaged)
 
 
 def copy_weights(model: nn.Module) -> dict[str, Tensor]:

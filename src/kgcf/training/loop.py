@@ -16,6 +16,7 @@ from kgcf.errors import KgcfError, KgcfWarning
 from kgcf.machine.devices import worker_threads
 from kgcf.machine.interrupts import undisturbed
 from kgcf.propagation.workers import Workers
+from kgcf.training.averaging import WeightAverage
 from kgcf.training.batches import make_batch, stream
 from kgcf.training.checkpoint import Checkpoint, Progress, copy_weights, load_checkpoint, put_weights, save_checkpoint
 from kgcf.training.distributed import World
@@ -65,6 +66,7 @@ class Trainer:
         self._optimiser = torch.optim.Adam(self._model.parameters(), lr=self.settings.learning_rate)
         self._progress = Progress(processes=self.world.size)
         self._best: dict[str, Tensor] = copy_weights(self._model)
+        self._average = WeightAverage(self.settings)
         self._saved_at = time.monotonic()
         self._whole = True  # False while weights, moments and counts do not belong together
 
@@ -81,6 +83,7 @@ class Trainer:
         put_weights(self._model, found.weights)
         self._optimiser.load_state_dict(found.optimiser)
         self._best, self._progress = found.best, found.progress
+        self._average.mean, self._average.taken = found.mean, found.averaged
 
     def run(self) -> Progress:
         """Train to the end, or until patience runs out; leaves the best weights in the model.
@@ -181,6 +184,7 @@ class Trainer:
             self._tally(total, discrepancy, sum(map(len, batches)))
             progress.step += 1
             progress.steps += 1
+            self._average.take(self._model, progress.steps, self._total_steps())
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -221,8 +225,8 @@ class Trainer:
             "queries": total.queries,
             "unreached": total.unreached,
             "impossible": total.impossible,
+            "compared": discrepancy.queries,
         }
-        counts["compared"] = discrepancy.queries
         for name, value in (total.terms | discrepancy.terms | counts).items():
             self._progress.running[name] = self._progress.running.get(name, 0.0) + value
 
@@ -244,27 +248,42 @@ class Trainer:
         progress = self._progress
         entry: dict[str, float] = {"epoch": progress.epoch + 1, "steps": progress.steps, **self._means()}
         started = time.monotonic()
-        score = self.validate() if self.validate is not None else None
+        with self._mean_in_place():
+            score = self.validate() if self.validate is not None else None
         if score is not None:
             entry |= {"validation_mrr": score, "validation_seconds": time.monotonic() - started}
         with undisturbed(), self._changing():
             if score is None or score > progress.best:
-                self._best = copy_weights(self._model)
+                self._best = self._average.weights(self._model)
                 progress.best, progress.best_epoch, progress.waiting = (score or 0.0), progress.epoch + 1, 0
             else:
                 progress.waiting += 1
             progress.history.append(entry)
             progress.epoch, progress.step, progress.running = progress.epoch + 1, 0, {}
-            patience = self.settings.patience
-            out_of_patience = patience is not None and progress.waiting >= patience
+            out_of_patience = self.settings.patience is not None and progress.waiting >= self.settings.patience
             progress.finished = progress.steps >= self._total_steps() or out_of_patience
         self._save()
         self.listener.epoch(entry)
 
+    @contextmanager
+    def _mean_in_place(self) -> Iterator[None]:
+        """A block in which the model has the mean weights, where there are any; afterwards it has its own again."""
+        if not self._average.mean:
+            yield
+            return
+        own = copy_weights(self._model)
+        self._whole = False
+        try:
+            put_weights(self._model, self._average.mean)
+            yield
+        finally:
+            with undisturbed():
+                put_weights(self._model, own)
+                self._whole = True
+
     def _steps_per_epoch(self) -> int:
-        settings = self.settings
-        whole = math.ceil(len(self._passes) / (settings.batch_size * settings.accumulate))
-        return settings.batches_per_epoch or whole
+        step = self.settings.batch_size * self.settings.accumulate
+        return self.settings.batches_per_epoch or math.ceil(len(self._passes) / step)
 
     def _total_steps(self) -> int:
         settings = self.settings
@@ -275,8 +294,7 @@ class Trainer:
 
     def _save(self) -> None:
         self._saved_at = time.monotonic()
-        if self.checkpoint is None or not self.world.leads:
-            return
-        weights = copy_weights(self._model)
-        state = Checkpoint(self._progress, weights, self._best, self._optimiser.state_dict())
-        save_checkpoint(self.checkpoint, state, self.key)
+        if self.checkpoint is not None and self.world.leads:
+            mean, adam = self._average, self._optimiser.state_dict()
+            state = Checkpoint(self._progress, copy_weights(self._model), self._best, adam, mean.mean, mean.taken)
+            save_checkpoint(self.checkpoint, state, self.key)

@@ -20,6 +20,13 @@ class TrainingSettings(BaseModel):
     accumulate: int = Field(default=1, ge=1, description="Batches whose gradients are joined into one step.")
     learning_rate: float = Field(default=5e-3, gt=0, description="Of Adam.")
     schedule: Literal["constant", "cosine"] = Field(default="cosine", description="How the learning rate develops.")
+    average: Literal["none", "exponential", "last"] = Field(
+        default="none",
+        description="Keep the mean of the weights over the last part of training: of all steps, the late ones counting "
+        "more (exponential), or of snapshots that count the same (last).",
+    )
+    average_share: float = Field(default=0.25, gt=0, le=1, description="The part of training that the mean is over.")
+    average_snapshots: int = Field(default=10, ge=1, description="Sets of weights in the mean `last`.")
     remove: RemoveRule = Field(
         default="auto", description="What a query must not see: its triple, or all links between head and candidates."
     )

@@ -110,6 +110,8 @@ class RunReport:
     settings: dict[str, Any]
     metrics: dict[str, float]  # headline; empty where the run was not evaluated on test
     intervals: dict[str, tuple[float, float]]
+    parts: dict[str, dict[str, float]]  # the same of what answers together, each alone: paths, memory, or runs
+    memory: str  # whether memory is used and why, in a sentence; empty where none was to be
     by_relation: dict[str, dict[str, float]]
     protocol: dict[str, Any]
     learning: Curve

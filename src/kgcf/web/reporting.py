@@ -9,6 +9,8 @@ from kgcf.causal.counterfactual import CounterfactualTable, diagnose
 from kgcf.causal.embedding import open_space
 from kgcf.causal.treatment import open_treatment
 from kgcf.evaluation.metrics import SHORT_NAMES
+from kgcf.prediction.blending.blend import FILE as BLEND
+from kgcf.prediction.blending.blend import read_blend
 from kgcf.prediction.calibration.fitting import CalibrationReport
 from kgcf.prediction.calibration.record import CalibrationRecord
 from kgcf.progress import Advance
@@ -36,6 +38,10 @@ def report(served: ServedRun) -> RunReport:
         settings=run.settings.model_dump(mode="json"),
         metrics={name: float(results[name]) for name in _HEADLINE if name in results},
         intervals={name: (found["low"], found["high"]) for name, found in results.get("intervals", {}).items()},
+        parts={
+            title: {name: float(found[name]) for name in _HEADLINE} for title, found in results.get("parts", {}).items()
+        },
+        memory=read_blend(run.folder.file(BLEND)).reason if run.folder.sealed(BLEND) else "",
         by_relation=_by_relation(results),
         protocol={name: value for name, value in results.get("protocol", {}).items() if not isinstance(value, dict)},
         learning=_curve("validation MRR", epochs, "validation_mrr"),

@@ -37,7 +37,7 @@ class AttendedGraph(ObservedGraph):
         self.__dict__.update(observed.__dict__)
         self.attend: Attend = go_on
 
-    def for_another_thread(self, threads: int = 1) -> ObservedGraph:
+    def for_another_thread(self, threads: int | None = 1) -> ObservedGraph:
         """The same for work that attends to nobody in the lane."""
         other = super().for_another_thread(threads)
         assert isinstance(other, AttendedGraph)
@@ -73,7 +73,8 @@ class ServedRun:
     @property
     def completion(self) -> CompletionCalibration:
         """How probabilities of proposed links are made: the run's calibration, else the plain sigmoid."""
-        return uncalibrated("seen") if self.run.calibration is None else self.run.calibration.completion
+        record = self.run.calibration
+        return uncalibrated("seen") if record is None else record.links_by(self.observed.remembers)
 
     def compute(self, work: Callable[[Attend], T]) -> Callable[[Attend], T]:
         """Work for the lane, with a graph that attends to whoever asked."""

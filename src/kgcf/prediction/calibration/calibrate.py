@@ -4,7 +4,7 @@ Two are fitted: of answers to a question (`predict`, `explain`) and of links tha
 (`complete`). Neither knows anything of test: another test file gives the same numbers, bit for bit.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -41,10 +41,10 @@ class Request:
 
 
 def calibrate_run(
-    folder: Path, model: nn.Module, data: Dataset, bind: Bind, wanted: Request, advance: Advance = silent
+    folder: Path, models: Sequence[nn.Module], data: Dataset, bind: Bind, wanted: Request, advance: Advance = silent
 ) -> CalibrationRecord:
     """The calibration of a run as wanted; what the folder has for these weights and triples is not done again."""
-    key, path = weights_key(model), folder / FILE
+    key, path = weights_key(models), folder / FILE
     record = read_record(path, key)
     if record is None or not record.drawn_with(wanted.limit, wanted.seed):
         record = calibrate(bind, data, key, wanted.limit, wanted.seed, advance)
@@ -68,15 +68,29 @@ def calibrate(
     report = report_calibration(calibration, answers, "valid")
     proposals = collect_proposals(observed, task.queries, "seen", limit, seed, advance)
     completion = fit_completion(proposals, "seen", seed)
-    return CalibrationRecord(calibration, report, None, None, describe(data, limit, seed), key, completion)
+    record = CalibrationRecord(calibration, report, None, None, describe(data, limit, seed), key, completion)
+    if not observed.remembers:
+        return record
+    alone = observed.without_memory()  # for other graphs, and for what memory does not know: logits are others there
+    paths = fit_calibration(collect_best(alone, task, TOP, limit, seed), seed)
+    links = fit_completion(collect_proposals(alone, task.queries, "seen", limit, seed), "seen", seed)
+    return replace(record, paths=paths, paths_completion=links)
 
 
 def calibrate_completion(
-    bind: Bind, data: Dataset, scope: Scope, limit: int | None = LIMIT, seed: int = 0, advance: Advance = silent
+    bind: Bind,
+    data: Dataset,
+    scope: Scope,
+    limit: int | None = LIMIT,
+    seed: int = 0,
+    advance: Advance = silent,
+    *,
+    memory: bool = True,
 ) -> CompletionCalibration:
-    """Only what `complete` needs, for either kind of candidates."""
+    """Only what `complete` needs, for either kind of candidates, with or without memory's say."""
     task = validation_task(data)
-    return fit_completion(collect_proposals(bind(task), task.queries, scope, limit, seed, advance), scope, seed)
+    observed = bind(task) if memory else bind(task).without_memory()
+    return fit_completion(collect_proposals(observed, task.queries, scope, limit, seed, advance), scope, seed)
 
 
 def validation_task(data: Dataset) -> Split:
@@ -102,7 +116,9 @@ def validation_task(data: Dataset) -> Split:
 def with_test(record: CalibrationRecord, bind: Bind, data: Dataset, advance: Advance = silent) -> CalibrationRecord:
     """The same calibration on as many test triples: all questions, and those that share nothing with the fit."""
     limit, seed = record.protocol["limit"], record.protocol["seed"]
-    answers = collect_best(bind(data.test), data.test, TOP, limit, seed, advance)
+    observed = bind(data.test)
+    answers = collect_best(observed, data.test, TOP, limit, seed, advance)
+    calibration = record.answers_by(observed.remembers)
     unshared = np.ones(len(answers), dtype=bool)
     if data.valid.observed is data.test.observed:  # else no question of test is about an entity of the fit
         asked, fitted = drawn_questions(data.test, limit, seed), drawn_questions(data.valid, limit, seed)
@@ -111,6 +127,6 @@ def with_test(record: CalibrationRecord, bind: Bind, data: Dataset, advance: Adv
         unshared = ~shared[answers.questions]
     return replace(
         record,
-        test=report_calibration(record.calibration, answers, "test"),
-        test_unshared=report_calibration(record.calibration, answers.where(unshared), "test, unshared"),
+        test=report_calibration(calibration, answers, "test"),
+        test_unshared=report_calibration(calibration, answers.where(unshared), "test, unshared"),
     )

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,16 @@ class CalibrationRecord:
     protocol: dict[str, Any]
     key: str
     completion: CompletionCalibration  # of links between entities seen on their sides of the relation
+    paths: Calibration | None = None  # of answers in which memory has no say; None: the run has no memory
+    paths_completion: CompletionCalibration | None = None  # of links that paths alone propose
+
+    def answers_by(self, memory: bool) -> Calibration:
+        """That of answers with or without memory's say."""
+        return self.calibration if memory or self.paths is None else self.paths
+
+    def links_by(self, memory: bool) -> CompletionCalibration:
+        """That of completed links with or without memory's say."""
+        return self.completion if memory or self.paths_completion is None else self.paths_completion
 
     def drawn_with(self, limit: int | None, seed: int) -> bool:
         """Whether it is about these triples of the splits."""
@@ -41,6 +52,8 @@ class CalibrationRecord:
             "test": None if self.test is None else self.test.to_json(),
             "test_unshared": None if self.test_unshared is None else self.test_unshared.to_json(),
             "completion": self.completion.to_json(),
+            "paths": None if self.paths is None else self.paths.to_json(),
+            "paths_completion": None if self.paths_completion is None else self.paths_completion.to_json(),
             "protocol": self.protocol,
             "weights_sha256": self.key,
             "format": FORMAT,
@@ -53,6 +66,7 @@ class CalibrationRecord:
             None if values[name] is None else CalibrationReport.from_json(values[name])
             for name in ("valid", "test", "test_unshared")
         )
+        paths, links = values.get("paths"), values.get("paths_completion")
         return cls(
             calibration=Calibration.from_json(values),
             valid=valid,
@@ -61,15 +75,18 @@ class CalibrationRecord:
             protocol=dict(values["protocol"]),
             key=str(values["weights_sha256"]),
             completion=CompletionCalibration.from_json(values["completion"]),
+            paths=None if paths is None else Calibration.from_json(paths),
+            paths_completion=None if links is None else CompletionCalibration.from_json(links),
         )
 
 
-def weights_key(model: nn.Module) -> str:
-    """sha256 of a model's weights: a calibration is good for these only."""
+def weights_key(models: Sequence[nn.Module]) -> str:
+    """sha256 of the weights of the models that answer together: a calibration is good for these only."""
     digest = hashlib.sha256()
-    for name, parameter in model.named_parameters():
-        digest.update(name.encode())
-        digest.update(parameter.detach().cpu().numpy().tobytes())
+    for model in models:
+        for name, parameter in model.named_parameters():
+            digest.update(name.encode())
+            digest.update(parameter.detach().cpu().numpy().tobytes())
     return digest.hexdigest()
 
 
@@ -89,10 +106,10 @@ def read_record(path: Path, key: str) -> CalibrationRecord | None:
     return record if record.key == key else None
 
 
-def open_record(folder: Path, model: nn.Module) -> CalibrationRecord | None:
+def open_record(folder: Path, models: Sequence[nn.Module]) -> CalibrationRecord | None:
     """The calibration of a run that is opened; one of an older kgcf is left alone, with a warning."""
     path = folder / FILE
-    record = read_record(path, weights_key(model))
+    record = read_record(path, weights_key(models))
     if record is None and path.is_file() and _format(json.loads(path.read_text(encoding="utf-8"))) < FORMAT:
         warnings.warn(
             f"The calibration of {folder} was written by an older kgcf, which let test truths into the fit; it is "

@@ -58,7 +58,7 @@ def collect_best(
     parts = [np.zeros((4, 0))]
     for first in range(0, len(asked), rows):
         chunk = asked[first : first + rows]
-        scores, reached = observed.scorer.score_with_reach(chunk[:, 0], chunk[:, 1])
+        scores, reached, supported = observed.score_supported(chunk[:, 0], chunk[:, 1])
         for i, question in enumerate(chunk):
             head, relation = question.tolist()
             true = own.tails(head, relation)
@@ -68,7 +68,7 @@ def collect_best(
             possible[observed.graph.tails(head, relation)] = False
             found = best_first(scores[i], possible, top)
             logits = observed.logits_of_ranked(head, relation, found, scores[i], reached[i])
-            parts.append(np.stack([np.full(len(found), first + i), logits, reached[i][found], np.isin(found, true)]))
+            parts.append(np.stack([np.full(len(found), first + i), logits, supported[i][found], np.isin(found, true)]))
         advance(len(chunk))
     questions, values, reach, labels = np.concatenate(parts, axis=1)
     return RankedAnswers(questions.astype(np.int64), values, reach.astype(bool), labels.astype(bool))

@@ -1,0 +1,19 @@
+"""The explainer of a run: its entity space is the one it keeps, or is made for another graph when it is needed."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kgcf.data.hiding import Remove
+from kgcf.explanation.explainer import Explainer
+from kgcf.explanation.space_of_graph import find_space
+from kgcf.prediction.observed_graph import ObservedGraph
+
+if TYPE_CHECKING:
+    from kgcf.runs.run import Run
+
+
+def make_explainer(run: "Run", bound: ObservedGraph, remove: Remove) -> Explainer:
+    """Explains what the run says on a graph that it was bound to."""
+    kept, data, settings = run.folder.file("space.safetensors"), run.data, run.settings
+    space = partial(find_space, kept, data.entities, bound.graph, bound.entities, settings.space)
+    return Explainer(bound, remove, space, settings.matching.candidates)
