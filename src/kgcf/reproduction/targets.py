@@ -102,10 +102,11 @@ def figure4(scale: Scale) -> list[Cell]:
 
 
 _STRONG = ("objective.alpha=0.1", "objective.beta=0.1")  # the counterfactual losses at a weight that can matter
+_ASKED = ("objective.cf_state=substitute", "objective.cf_pairs=all")
 ABLATIONS: dict[str, tuple[str, ...]] = {
     "all parts (α = β = 0.1)": (),
     "no counterfactual losses": ("objective.alpha=0.0", "objective.beta=0.0"),
-    "only L_CF": ("objective.beta=0.0",),
+    "disc none (only L_CF)": ("objective.beta=0.0",),
     "only L_disc": ("objective.alpha=0.0",),
     "treatment core_component": ("treatment.method=core_component",),
     "treatment collapsed_core": ("treatment.method=collapsed_core",),
@@ -114,6 +115,11 @@ ABLATIONS: dict[str, tuple[str, ...]] = {
     "without leave-one-out": ("treatment.leave_one_out=false",),
     "candidates all": ("matching.candidates=all",),
     "target printed": ("objective.cf_target=printed",),
+    "L_CF weighted by distance": ("objective.cf_weight=distance",),
+    "L_CF of the nearest quarter": ("objective.cf_weight=0.25",),
+    "L_CF asks for substitutes": _ASKED,
+    "L_CF asks for substitutes, shuffled (control)": (*_ASKED, "treatment.method=shuffled_core"),
+    "L_CF flips and asks": ("objective.cf_state=both", "objective.cf_pairs=all"),
     "disc frobenius": ("objective.disc=frobenius",),
     "disc mean": ("objective.disc=mean",),
     "ψ uniform": ("space.psi=uniform",),
