@@ -19,6 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kgcf.causal.counterfactual import CounterfactualTable
+from kgcf.causal.embedding import open_space
+from kgcf.config import configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
 from kgcf.evaluation.ranks import rank_answers
@@ -57,8 +60,24 @@ def train(data: Dataset, changes: tuple[str, ...], seed: int, triples: int | Non
         chosen = np.random.default_rng(0).permutation(len(data.valid))[:triples]
         bound = run.bind(data.valid.observed, data.valid.entities)
         ranks = rank_answers(bound.scorer, data.valid, data.valid.queries[np.sort(chosen)]).realistic
+        near = nearness(data, Path(scratch) / "run") if run.settings.needs_matching else {}
     reciprocal = (1 / ranks).reshape(len(chosen), -1).mean(axis=1)
-    return {"processor_seconds": round(spent, 1), "reciprocal": [round(float(value), 5) for value in reciprocal]}
+    return {
+        "processor_seconds": round(spent, 1),
+        **near,
+        "reciprocal": [round(float(value), 5) for value in reciprocal],
+    }
+
+
+def nearness(data: Dataset, folder: Path) -> dict[str, float]:
+    """How far substitutes are, how far any other train triple is, and how often substitutes are known triples."""
+    table = CounterfactualTable.from_parquet(folder / "counterfactuals.parquet")
+    space, ends = open_space(folder / "space.safetensors").vectors, data.graph.triples[:, [0, 2]]
+    others = np.random.default_rng(0).permutation(ends)
+    anywhere = np.linalg.norm(space[ends] - space[others], axis=2).sum(axis=1)
+    found = {"distance": np.median(table.distances[table.matched]), "distance_of_any": np.median(anywhere)}
+    found |= {"matched": table.matched.mean(), "outcome": table.counterfactual_outcomes[table.matched].mean()}
+    return {name: round(float(value), 4) for name, value in found.items()}
 
 
 def mean_over_seeds(found: dict[str, Any], variant: str) -> NDArray[np.float64]:
@@ -106,8 +125,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path)
     given = parser.parse_args()
     kept: dict[str, Any] = json.loads(given.output.read_text()) if given.output and given.output.exists() else {}
-    shared = (f"objective.alpha={given.alpha}", "training.threads=1", "training.epochs=1000", *given.changes)
-    shared += (f"training.budget={given.passes}", "training.validate_triples=1")
+    shared = (f"objective.alpha={given.alpha}", "training.threads=1", "training.epochs=1", *given.changes)
     for seed in range(given.seeds):  # all of one seed before the next: a stopped measurement is one of fewer seeds
         for name in given.data:
             data = read(name)
@@ -117,7 +135,9 @@ def main() -> None:
                 cells = entry["trained"].setdefault(variant, {})
                 if str(seed) in cells:
                     continue
-                cells[str(seed)] = train(data, (*shared, *changes), seed, given.triples)
+                steps = given.passes // configure("default", data.benchmark, None, shared).training.batch_size
+                filled = (*shared, f"training.batches_per_epoch={steps}", "training.validate_triples=1", *changes)
+                cells[str(seed)] = train(data, filled, seed, given.triples)
                 entry["seeds"], entry["summary"] = seed + 1, summarise(entry["trained"], seed + 1)
                 print(title, seed, variant, f"{np.mean(cells[str(seed)]['reciprocal']):.4f}", flush=True)
                 if given.output:
