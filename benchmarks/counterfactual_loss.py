@@ -61,7 +61,7 @@ def train(data: Dataset, changes: tuple[str, ...], seed: int, triples: int | Non
         bound = run.bind(data.valid.observed, data.valid.entities)
         ranks = rank_answers(bound.scorer, data.valid, data.valid.queries[np.sort(chosen)]).realistic
         near = nearness(data, Path(scratch) / "run") if run.settings.needs_matching else {}
-    reciprocal = (1 / ranks).reshape(len(chosen), -1).mean(axis=1)
+    reciprocal = (1 / ranks).reshape(2, len(chosen)).mean(axis=0)  # tails of all triples come first, then heads
     return {
         "processor_seconds": round(spent, 1),
         **near,
@@ -130,7 +130,8 @@ def main() -> None:
         for name in given.data:
             data = read(name)
             title = " ".join([name, f"{given.passes} passes", f"α {given.alpha:g}", *given.changes])
-            entry = kept.setdefault(title, {"protocol": describe_protocol(1), "triples": given.triples, "trained": {}})
+            protocol = {**describe_protocol(1), "times": "processor seconds of one training", "triples": given.triples}
+            entry = kept.setdefault(title, {"protocol": protocol, "trained": {}})
             for variant, changes in VARIANTS.items():
                 cells = entry["trained"].setdefault(variant, {})
                 if str(seed) in cells:
