@@ -59,11 +59,11 @@ STATED: dict[str, dict[str, str]] = {
 }
 
 
-def published_settings(dataset: str, model: str) -> tuple[str, ...] | None:
-    """The changes that make a model the published one on a graph; None where nothing usable is stated."""
+def published_settings(dataset: str, model: str) -> tuple[str, ...]:
+    """The changes that make a model the published one on a graph; none where nothing usable is stated."""
     stated = STATED.get(dataset, {}).get(model)
     if stated is None:
-        return None
+        return ()
     values = dict(part.split("=") for part in stated.split())
     if "steps" in values:  # batches of train triples, as epochs
         triples = int(values.pop("steps")) * int(values["batch_size"])
