@@ -82,7 +82,8 @@ def nearness(data: Dataset, folder: Path) -> dict[str, float]:
 
 def mean_over_seeds(found: dict[str, Any], variant: str) -> NDArray[np.float64]:
     """[Q] reciprocal ranks of a variant."""
-    return np.mean([cell["reciprocal"] for cell in found[variant].values()], axis=0)
+    means: NDArray[np.float64] = np.mean([cell["reciprocal"] for cell in found[variant].values()], axis=0)
+    return means
 
 
 def interval(difference: NDArray[np.float64]) -> list[float]:
