@@ -14,6 +14,7 @@ from kgcf.pipeline import Execution, fit
 from kgcf.reproduction import work
 from kgcf.reproduction.cells import SCALES, Cell
 from kgcf.reproduction.published import PUBLISHED
+from kgcf.reproduction.published_settings import STATED, published_settings
 from kgcf.reproduction.store import Store
 from kgcf.reproduction.targets import ABLATIONS, CONTROL, TARGETS, cells_of
 from tests.baselines.test_runs import Interrupting
@@ -64,6 +65,41 @@ def test_table1_has_all_systems_and_the_paper_prints_them() -> None:
         assert set(printed) == {*BASELINES, "nbfnet", "kgcf"} - {"frequency"}
     assert PUBLISHED["wn18rr"]["kgcf"].mrr == 0.553
     assert CONTROL in ABLATIONS
+
+
+def test_full_trains_large_graphs_as_published() -> None:
+    cells = {(cell.dataset, cell.model): cell for cell in TARGETS["table1"]("full") if cell.seed == 0}
+    for graph, models in STATED.items():
+        for name in models:
+            stated = published_settings(graph, name)
+            assert stated
+            assert cells[graph, name].changes[-len(stated) :] == stated
+            settings = configure(changes=cells[graph, name].changes, baseline=name)  # every setting exists, and fits
+            assert settings.training.validate_triples == 500
+    rotate = configure(changes=cells["wn18rr", "rotate"].changes, baseline="rotate").model_dump()
+    assert rotate["baseline"]["dimension"] == 500
+    assert (rotate["training"]["batch_size"], rotate["training"]["epochs"]) == (512, 472)  # 80,000 steps
+    assert published_settings("wn18rr", "rgcn-conve") == published_settings("umls", "rotate") == ()
+    default = {(cell.dataset, cell.model): cell for cell in TARGETS["table1"]("default") if cell.seed == 0}
+    assert not any("baseline" in change for cell in default.values() for change in cell.changes)
+
+
+def test_ablations_name_every_discrepancy_and_control_what_asks_for_substitutes() -> None:
+    for kind in ("frobenius", "mean", "none"):
+        assert any(name.startswith(f"disc {kind}") for name in ABLATIONS)
+    losses = {
+        cell.variant: configure(cell.preset, changes=cell.changes, seed=cell.seed)
+        for cell in TARGETS["ablations"]("default")
+    }
+    assert losses["disc none (only L_CF)"].objective.beta == 0
+    assert losses["disc none (only L_CF)"].objective.alpha == 0.1
+    assert losses["L_CF weighted by distance"].objective.cf_weight == "distance"
+    assert losses["L_CF of the nearest quarter"].objective.cf_weight == 0.25
+    asked = losses["L_CF asks for substitutes"]
+    control = losses["L_CF asks for substitutes, shuffled (control)"]
+    assert asked.objective == control.objective
+    assert (asked.objective.cf_state, control.treatment.method) == ("substitute", "shuffled_core")
+    assert losses["L_CF flips and asks"].objective.cf_state == "both"
 
 
 def test_all_is_every_target_and_shared_cells_are_there_once() -> None:

@@ -116,4 +116,5 @@ def as_substitutes(graph: KnowledgeGraph, table: CounterfactualTable) -> Substit
         matched=table.matched,
         treatments=table.counterfactual_treatments,
         outcomes=table.counterfactual_outcomes,
+        distances=table.distances,
     )

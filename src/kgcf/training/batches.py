@@ -13,7 +13,7 @@ from kgcf.propagation.plan.planner import Thinning
 from kgcf.training.objective import ObjectiveSettings
 from kgcf.training.passes import Asked, ask_both_ways, stream
 
-__all__ = ["Batch", "Rules", "choose_removal", "make_batch", "rules_for", "stream", "triples_batch"]
+__all__ = ["Batch", "Rules", "ask_against", "choose_removal", "make_batch", "rules_for", "stream", "triples_batch"]
 
 LINKED_SHARE = 0.01  # of validation pairs that train links: below it, `auto` hides pairs
 
@@ -72,6 +72,19 @@ def make_batch(graph: KnowledgeGraph, asked: Asked, rules: Rules, generator: np.
     turned = asked.turned[:, None]
     answers = np.where(turned, head, tail)
     heads, relations = np.where(turned, tail, head)[:, 0], (relation + turned * graph.relation_count)[:, 0]
+    return ask_against(graph, asked, heads, relations, answers, rules, generator)
+
+
+def ask_against(
+    graph: KnowledgeGraph,
+    asked: Asked,
+    heads: NDArray[np.int64],
+    relations: NDArray[np.int64],
+    answers: NDArray[np.int64],
+    rules: Rules,
+    generator: np.random.Generator,
+) -> Batch:
+    """Questions [B] with answers [B, A] against strict negatives, each without what its answers would betray."""
     drawn, possible = _draw(graph, heads, relations, answers, rules, generator)
     candidates = np.concatenate([answers, drawn], axis=1)[possible]
     heads, relations = heads[possible], relations[possible]

@@ -1,14 +1,15 @@
 """The losses of the paper as functions: factual (eq. 9), counterfactual (eq. 10), discrepancy (eq. 11)."""
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
 from torch.nn import functional
 
 Discrepancy = Literal["kl", "frobenius", "mean"]
+Weighting = float | Literal["equal", "distance"]
 SMALLEST_VARIANCE = 1e-3
 
 
@@ -35,10 +36,31 @@ class ObjectiveSettings(BaseModel):
     cf_target: Literal["outcome", "printed"] = Field(
         default="outcome", description="Target of a positive under T^CF: its substitute's outcome A^CF, or always 1."
     )
+    cf_weight: Literal["equal", "distance"] | Annotated[float, Field(gt=0, le=1)] = Field(
+        default="equal",
+        description="What a positive weighs in L_CF: as all others, less the farther its substitute is, or a number: "
+        "only this share of the matched, the nearest.",
+    )
+    cf_state: Literal["answer", "substitute", "both"] = Field(
+        default="answer",
+        description="What L_CF decodes: the answer's state under T^CF, its substitute as a question, or both.",
+    )
+    cf_pairs: Annotated[int, Field(ge=1)] | Literal["all"] = Field(
+        default=8, description="Substitutes per batch that L_CF asks for as questions, or all."
+    )
     disc: Discrepancy = Field(default="kl", description="Distance between factual and counterfactual states.")
     disc_pairs: Annotated[int, Field(ge=1)] | Literal["all"] = Field(
         default=8, description="Matched positives per batch whose substitutes are propagated for L_disc, or all."
     )
+
+    @model_validator(mode="after")
+    def _target_is_read(self) -> Self:
+        if self.cf_state == "substitute" and self.cf_target == "printed":
+            raise ValueError(
+                "a substitute asked for as a question has its own outcome as target, never the printed 1. "
+                "Leave objective.cf_target = outcome, or set objective.cf_state to answer or both"
+            )
+        return self
 
 
 def query_losses(logits: Tensor, targets: Tensor, temperature: float, counted: Tensor | None = None) -> Tensor:

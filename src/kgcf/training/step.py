@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import HiddenTriples, Remove
@@ -16,7 +18,7 @@ from kgcf.propagation.plan.planner import Planner
 from kgcf.propagation.workers import Workers
 from kgcf.training.batches import Batch, Rules, rules_for
 from kgcf.training.objective import ObjectiveSettings, query_losses
-from kgcf.training.substitutes import Substitutes, differentiate_discrepancy, pick_pairs
+from kgcf.training.substitutes import Substitutes, ask_substitutes, differentiate_discrepancy, pick_pairs
 
 TreatedAt = Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], HiddenTriples | None], NDArray[np.bool_]]
 PER_QUERY = ("factual", "counterfactual", "context")  # terms that are sums over queries; context: the left out too
@@ -77,6 +79,17 @@ class StepContext:
         """How passes are asked."""
         return rules_for(self.objective, self.remove, self.model.encoder.settings)
 
+    @cached_property
+    def weights(self) -> NDArray[np.float64] | None:
+        """[E] what every train triple weighs in L_CF; None: all weigh alike."""
+        return None if self.substitutes is None else self.substitutes.weights(self.objective.cf_weight)
+
+    def decodes(self, state: Literal["answer", "substitute"]) -> bool:
+        """Whether L_CF decodes the answers' own states, or those of their substitutes."""
+        objective = self.objective
+        treats = self.substitutes is not None and self.treated is not None and objective.alpha > 0
+        return treats and objective.cf_state in (state, "both")
+
 
 Job = Callable[[StepContext, Planner, Batch], Sums]
 
@@ -101,18 +114,36 @@ class GradientComputer:
         for the whole batch. Its `queries` is 1, or 0 where nothing was matched.
         """
         context, threads = self._context, self._workers.threads
-        share = batch.part(rank, size)  # other processes may have more threads, or fewer: shares ask for none
-        jobs: list[tuple[Job, Batch]] = [(_part, share.part(i, threads)) for i in range(threads)]
+        jobs: list[tuple[Job, Batch]] = [(_part, part) for part in _shares(batch, rank, size, threads)]
+        jobs += [
+            (job, part) for job, whole in self._own_questions(batch) for part in _shares(whole, rank, size, threads)
+        ]
+        summed = len(jobs)
         if discrepancy and context.objective.beta > 0:
             pairs = pick_pairs(batch, context.substitutes, context.objective.disc_pairs, context.remove)
             jobs += [] if pairs is None else [(_discrepancy, pairs)]
         with self._workers as workers:
             done = workers.map(lambda worker, job: job[0](context, self._planners[worker], job[1]), jobs)
-        total, *others = done[:threads]
+        total, *others = done[:summed]
         for other in others:
             total.add(other)
         total.impossible += batch.impossible if rank == 0 else 0
-        return total, done[threads] if len(done) > threads else _nothing(context.model)
+        return total, done[summed] if len(done) > summed else _nothing(context.model)
+
+    def _own_questions(self, batch: Batch) -> list[tuple[Job, Batch]]:
+        """The substitutes of the whole batch that L_CF asks for in their own right, if it does."""
+        context = self._context
+        found = context.substitutes
+        if found is None or not context.decodes("substitute"):
+            return []
+        asked = ask_substitutes(batch, found, context.objective.cf_pairs, context.rules)
+        return [] if asked is None else [(partial(_own_part, stands_for=asked[1]), asked[0])]
+
+
+def _shares(batch: Batch, rank: int, size: int, threads: int) -> list[Batch]:
+    """This process's share of a batch, divided among its threads; other processes may have more of them, or fewer."""
+    share = batch.part(rank, size)
+    return [share.part(i, threads) for i in range(threads)]
 
 
 def _nothing(model: KGCF) -> Sums:
@@ -137,11 +168,50 @@ def _part(context: StepContext, planner: Planner, batch: Batch) -> Sums:
         losses = _losses(context, batch, rows, evidence, answered, keep)
         loss = losses["factual"] + context.objective.alpha * losses.get("counterfactual", torch.zeros(()))
         loss = loss + losses.get("context", torch.zeros(()))
-        found = torch.autograd.grad(loss, parameters, allow_unused=True)
-        gradients = [torch.zeros_like(p) if g is None else g for p, g in zip(parameters, found, strict=True)]
         terms = {name: float(value.detach()) for name, value in losses.items()}
-        total.add(Sums(gradients, terms, int(keep.sum())))
+        total.add(Sums(_gradients(loss, parameters), terms, int(keep.sum())))
     return total
+
+
+def _gradients(loss: Tensor, parameters: list[nn.Parameter]) -> list[Tensor]:
+    """The gradient of a loss by every parameter, zero where it does not enter."""
+    found = torch.autograd.grad(loss, parameters, allow_unused=True)
+    return [torch.zeros_like(p) if g is None else g for p, g in zip(parameters, found, strict=True)]
+
+
+def _own_part(context: StepContext, planner: Planner, batch: Batch, stands_for: float) -> Sums:
+    """The part of L_CF that substitutes give as questions of their own: their states, T and outcomes.
+
+    They count as no queries: L_CF is a mean over the answers whose substitutes they are.
+    """
+    parameters, total = list(context.model.parameters()), _nothing(context.model)
+    if not len(batch):
+        return total
+    assert context.substitutes is not None
+    budget = budget_for(context.model.encoder, context.memory)
+    thinning = batch.thinning(context.fan_in)
+    for plan in planner.parts(batch.heads, batch.relations, batch.candidates, batch.hidden, budget, thinning):
+        rows = np.arange(plan.first, plan.first + len(plan))
+        evidence = context.model.encode(plan)
+        counted = evidence.reached[:, 1:] if context.model.decoder.unreached is not None else None
+        logits = context.model.decode(evidence, _treatments(context, batch, rows))
+        triples = batch.asked.triples[rows]
+        outcomes = torch.from_numpy(context.substitutes.outcomes[triples])
+        losses = query_losses(logits, outcomes, context.objective.temperature, counted)  # [B, 1]
+        if context.skip_unreached:
+            losses = losses * evidence.reached[:, :1]
+        loss = stands_for * _weighted(context, losses, triples).sum()
+        total.add(
+            Sums(_gradients(context.objective.alpha * loss, parameters), {"counterfactual": float(loss.detach())})
+        )
+    return total
+
+
+def _weighted(context: StepContext, losses: Tensor, triples: NDArray[np.int64]) -> Tensor:
+    """Losses [B, A] times what the triples [B, A] weigh in L_CF."""
+    if context.weights is None:
+        return losses
+    return losses * torch.from_numpy(context.weights[triples]).to(losses)
 
 
 def _losses(
@@ -163,14 +233,16 @@ def _losses(
     if separate:
         background = query_losses(model.decode_unreached(evidence, treated), ones, temperature)
         losses["context"] = background[answered].sum()
-    if context.substitutes is not None and treated is not None and objective.alpha > 0:
+    if context.decodes("answer") and context.substitutes is not None and treated is not None:
         found, triples = context.substitutes, batch.asked.triples[rows]
         flips = torch.from_numpy(found.flips(triples, treated[:, : answered.shape[1]].numpy()))  # [B, A]
         outcomes = torch.from_numpy(found.outcomes[triples]) | ~flips  # A^CF, or A^F = 1 where T stays
         targets = ones if objective.cf_target == "printed" else outcomes
         logits = model.decode(evidence, treated ^ flips.any(dim=1, keepdim=True))
         turned = query_losses(logits, targets, temperature, counted)
-        losses["counterfactual"] = torch.where(flips.to(turned.device), turned, factual)[keep].sum()
+        unturned = factual if context.weights is None else torch.zeros_like(factual)
+        turned = torch.where(flips.to(turned.device), _weighted(context, turned, triples), unturned)
+        losses["counterfactual"] = turned[keep].sum()
     return losses
 
 

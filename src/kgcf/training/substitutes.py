@@ -1,4 +1,4 @@
-"""What matching found for every train triple, and the discrepancy between positives and their substitutes."""
+"""What matching found for every train triple: its weight, its substitute as a question, the discrepancy of both."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -13,8 +13,8 @@ from kgcf.data.hiding import Remove, hide_by_rule
 from kgcf.model.kgcf import KGCF
 from kgcf.propagation.layers.sparse import propagate
 from kgcf.propagation.plan.planner import Budget, Plan, Planner
-from kgcf.training.batches import Batch
-from kgcf.training.objective import Discrepancy, discrepancy
+from kgcf.training.batches import Batch, Rules, ask_against
+from kgcf.training.objective import Discrepancy, Weighting, discrepancy
 from kgcf.training.passes import Asked
 
 
@@ -28,6 +28,7 @@ class Substitutes:
     matched: NDArray[np.bool_]  # [E] whether there is such a pair
     treatments: NDArray[np.bool_]  # [E] T^CF: the treatment of (a, b), T^F where nothing was matched
     outcomes: NDArray[np.bool_]  # [E] A^CF
+    distances: NDArray[np.float64] | None = None  # [E] from the triple, infinite where unmatched; None: nobody asks
 
     def flips(self, triples: NDArray[np.int64], factual: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """[…] of which triples L_CF turns T round: those whose T^F […] is not that of their substitute.
@@ -37,6 +38,56 @@ class Substitutes:
         """
         result: NDArray[np.bool_] = self.matched[triples] & (factual != self.treatments[triples])
         return result
+
+    def weights(self, rule: Weighting) -> NDArray[np.float64] | None:
+        """[E] what every triple weighs in L_CF, 1 on average over the matched, 0 elsewhere; None: all weigh alike.
+
+        `distance`: exp(−d / median d). A number q: one weight for those with d at most the q-quantile of d, else 0.
+        """
+        if rule == "equal":
+            return None
+        assert self.distances is not None
+        result = np.zeros(len(self.matched))
+        near = self.distances[self.matched]
+        if not len(near):
+            return result
+        if rule == "distance":
+            middle = np.median(near)
+            found = np.exp(-near / middle) if middle > 0 else (near == 0).astype(np.float64)
+        else:
+            found = (near <= np.quantile(near, rule)).astype(np.float64)
+        result[self.matched] = found / found.mean()
+        return result
+
+
+def ask_substitutes(
+    batch: Batch, found: Substitutes, most: int | Literal["all"], rules: Rules
+) -> tuple[Batch, float] | None:
+    """Substitutes of the batch's matched answers as questions of their own, and how many matched each stands for.
+
+    (a, r, ?) with b first among its candidates, (b, r⁻¹, ?) with a where heads are asked for, against negatives of
+    its own and with a hidden set of its own, as a train triple is asked. First answers of all passes come before
+    second ones. Negatives are drawn by the keys of the batch.
+    """
+    columns, rows = np.argwhere((found.matched[batch.asked.triples] & batch.asked.answered).T).T
+    if not len(rows):
+        return None
+    taken = slice(None) if most == "all" else slice(most)
+    triples, turned, heads, answers = _turned_pairs(batch, found, rows[taken], columns[taken])
+    asked = Asked(triples[:, None], np.ones(len(triples), np.int64), turned)
+    generator = np.random.default_rng(batch.keys.tolist())
+    relations = batch.relations[rows[taken]]
+    own = ask_against(found.graph, asked, heads, relations, answers[:, None], rules, generator)
+    return own, len(rows) / len(triples)
+
+
+def _turned_pairs(
+    batch: Batch, found: Substitutes, rows: NDArray[np.int64], columns: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+    """Of answers: their triples, whether heads are asked for, head and answer of their substitutes, so turned."""
+    triples, turned = batch.asked.triples[rows, columns], batch.asked.turned[rows]
+    a, b = found.heads[triples], found.tails[triples]
+    return triples, turned, np.where(turned, b, a), np.where(turned, a, b)
 
 
 def pick_pairs(batch: Batch, found: Substitutes | None, most: int | Literal["all"], remove: Remove) -> Batch | None:
@@ -51,10 +102,9 @@ def pick_pairs(batch: Batch, found: Substitutes | None, most: int | Literal["all
     rows, columns = matched.T if most == "all" else matched[:most].T
     if not len(rows):
         return None
-    triples, turned = batch.asked.triples[rows, columns], batch.asked.turned[rows]
-    a, b = found.heads[triples], found.tails[triples]
-    heads = np.concatenate([batch.heads[rows], np.where(turned, b, a)])
-    answers = np.concatenate([batch.candidates[rows, columns], np.where(turned, a, b)])
+    triples, turned, other_heads, other_answers = _turned_pairs(batch, found, rows, columns)
+    heads = np.concatenate([batch.heads[rows], other_heads])
+    answers = np.concatenate([batch.candidates[rows, columns], other_answers])
     relations = np.tile(batch.relations[rows], 2)
     hidden = hide_by_rule(found.graph, heads, relations, answers[:, None], remove)
     asked = Asked(np.tile(triples, 2)[:, None], np.ones(2 * len(triples), np.int64), np.tile(turned, 2))

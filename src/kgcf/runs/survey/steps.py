@@ -163,7 +163,8 @@ def _stand_ins(ground: Ground) -> Substitutes | None:
     graph: KnowledgeGraph = ground.data.graph
     pairs = np.roll(graph.triples.astype(np.int64), 1, axis=0)
     half = np.arange(len(graph)) % 2 == 0
-    return Substitutes(graph, pairs[:, 0], pairs[:, 2], np.ones(len(graph), dtype=bool), half, ~half)
+    every = np.ones(len(graph), dtype=bool)
+    return Substitutes(graph, pairs[:, 0], pairs[:, 2], every, half, ~half, np.ones(len(graph)))
 
 
 def _ends(works: list[tuple[int, int, Work]]) -> list[tuple[int, int, Work]]:
