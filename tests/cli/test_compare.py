@@ -52,11 +52,19 @@ def test_the_command_prints_and_draws(runs: list[Path], tmp_path: Path) -> None:
 
 def test_curves_are_the_records(runs: list[Path], tmp_path: Path) -> None:
     records = [read_record(path) for path in runs]
-    axes = learning_figure(records).axes[0]
-    points = [np.stack([np.asarray(line.get_xdata()), np.asarray(line.get_ydata())], axis=1) for line in axes.lines]
-    curves = [line for line in points if len(line) > 1]
-    for record, curve in zip(records, curves, strict=True):
+    by_epoch, by_time = (
+        [
+            np.array([line.get_xdata(), line.get_ydata()]).T
+            for line in axes.lines
+            if len(np.asarray(line.get_xdata())) > 1
+        ]
+        for axes in learning_figure(records).axes
+    )
+    for record, curve, timed in zip(records, by_epoch, by_time, strict=True):
         assert np.array_equal(curve, np.array(record.validation))
+        assert np.array_equal(timed[:, 0], record.validation_minutes)
+        assert timed[-1, 0] == pytest.approx(record.minutes)
+        assert np.array_equal(timed[:, 1], curve[:, 1])
     with pytest.raises(SettingsError, match="nbfnet: no epoch was validated"):
         draw_learning([replace(records[0], epochs=[])], tmp_path / "none.png")
     assert not list(tmp_path.iterdir())

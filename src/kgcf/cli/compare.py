@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 def compare_command(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, finished or not.")],
-    plot: Annotated[Path | None, typer.Option(help="Draw validation MRR by epoch: a .png or .svg file.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw validation MRR by epoch and time: a .png or .svg file.")
+    ] = None,
 ) -> None:
     """Compare runs: settings that matter, best validation, test figures, time."""
     with importing():

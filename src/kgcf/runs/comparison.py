@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 from kgcf.config import Settings
@@ -38,7 +39,13 @@ class RunRecord:
     @property
     def minutes(self) -> float:
         """Time spent on training steps and validation."""
-        return sum(entry["seconds"] + entry.get("validation_seconds", 0.0) for entry in self.epochs) / 60
+        return sum(map(_minutes, self.epochs))
+
+    @property
+    def validation_minutes(self) -> list[float]:
+        """When every validation was done, in minutes since training began."""
+        ends = accumulate(map(_minutes, self.epochs))
+        return [end for end, entry in zip(ends, self.epochs, strict=True) if "validation_mrr" in entry]
 
 
 def read_record(path: Path) -> RunRecord:
@@ -55,6 +62,11 @@ def read_record(path: Path) -> RunRecord:
         test=_test_figures(folder.file("results.json")),
         memory=_memory(folder),
     )
+
+
+def _minutes(entry: dict[str, float]) -> float:
+    """What an epoch took, with its validation."""
+    return (entry["seconds"] + entry.get("validation_seconds", 0.0)) / 60
 
 
 def _memory(folder: RunFolder) -> str:
