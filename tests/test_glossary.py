@@ -9,8 +9,9 @@ import kgcf
 
 SOURCE = Path(kgcf.__file__).parent
 ROOT = Path(__file__).resolve().parents[1]
-MODULES = [*sorted((SOURCE / "cli").glob("*.py")), SOURCE / "prediction" / "calibration" / "plots.py"]
-BUILDERS = ("Column", "add_column", "_table")  # calls that are given the titles of columns
+MODULES = sorted((SOURCE / "cli").glob("*.py"))
+BUILDERS = ("Column", "add_column")  # calls whose first argument is the title of a column
+REPORTS = ("report_table", "_breakdown")  # calls whose second argument has titles; the first is that of the table
 
 
 def texts(node: ast.AST) -> Iterator[str]:
@@ -25,11 +26,9 @@ def titles(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         called = node.func if isinstance(node, ast.Call) else None
         name = called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")
-        if isinstance(node, ast.Call) and name in BUILDERS:
-            first = 1 if name == "_table" else 0  # the title of the whole table
-            for argument in node.args[first : None if name == "_table" else 1]:
-                yield from texts(argument)
-        if isinstance(node, ast.For) and any(f"{call}(" in ast.unparse(node) for call in BUILDERS[:2]):
+        if isinstance(node, ast.Call) and name in (*BUILDERS, *REPORTS):
+            yield from texts(node.args[1 if name in REPORTS else 0])
+        if isinstance(node, ast.For) and any(f"{call}(" in ast.unparse(node) for call in BUILDERS):
             yield from texts(node.iter)
     for node in ast.walk(tree):  # the rows of `kgcf compare`, and titles that have a name
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "titles" for t in node.targets):

@@ -91,9 +91,9 @@ def _relations(facts: DatasetFacts, count: int) -> DataTable:
     ordered = sorted(facts.per_relation, key=lambda relation: -relation.train)
     shown = ordered[:count]
     title = "relations" if len(shown) == len(ordered) else f"relations, {len(shown)} of {len(ordered)}"
-    names = ("", "kind", "train", "of train", "test", "of test", "tails/head", "heads/tail", "symmetric")
+    titles = ("", "kind", "train", "of train", "test", "of test", "tails/head", "heads/tail", "symmetric")
     least = ("symmetric", "of test", "heads/tail", "tails/head", "test", "of train", "kind")
-    table = report_table(title, names, first_to_go=least)
+    table = report_table(title, titles, first_to_go=least)
     for relation in shown:
         table.add_row(
             relation.name,

@@ -47,8 +47,8 @@ def _effects(diagnostics: Diagnostics) -> DataTable:
     left_out = "own links" if diagnostics.remove == "pair" else "own edges"
     title = f"average treatment effect, observed pairs, {left_out} left out"
     table = report_table(title, ("", "ATE", "error", "pairs", "is it zero?"), first_to_go=("pairs", "error"))
-    names = {"all relations": effects.effect, "placebo: T shuffled": effects.shuffled_treatment}
-    for name, effect in {**names, "placebo: labels permuted": effects.permuted_labels}.items():
+    named = {"all relations": effects.effect, "placebo: T shuffled": effects.shuffled_treatment}
+    for name, effect in {**named, "placebo: labels permuted": effects.permuted_labels}.items():
         shown = {None: "", True: "zero within 3 errors", False: "not zero"}[effect.vanishes]
         row = (_signed(effect.estimate), _number(effect.standard_error), f"{effect.pairs:,} of {effect.drawn:,}")
         table.add_row(name, *row, shown)
@@ -60,10 +60,10 @@ def _relations(diagnostics: Diagnostics, count: int) -> Group:
     shown = diagnostics.relations[:count]
     whole = len(shown) == len(diagnostics.relations)
     title = "by relation" if whole else f"by relation, {len(shown)} of {len(diagnostics.relations)}"
-    counted = ("", "triples", "T = 1", "matched", "distance", "A^CF | 0", "A^CF | 1")
-    matches = report_table(title, counted, first_to_go=("triples", "distance", "T = 1", "matched"))
-    names = ("", "ATE", "error", "T shuffled", "labels permuted")
-    effects = report_table(f"effects {title}", names, first_to_go=("labels permuted", "T shuffled"))
+    titles = ("", "triples", "T = 1", "matched", "distance", "A^CF | 0", "A^CF | 1")
+    matches = report_table(title, titles, first_to_go=("triples", "distance", "T = 1", "matched"))
+    titles = ("", "ATE", "error", "T shuffled", "labels permuted")
+    effects = report_table(f"effects {title}", titles, first_to_go=("labels permuted", "T shuffled"))
     for part in shown:
         summary, effect = part.matches, part.effects.effect
         figures = (summary.treated, summary.distance(0.5), summary.outcome_untreated, summary.outcome_treated)

@@ -28,8 +28,8 @@ def evaluation_table(results: Mapping[str, Evaluation]) -> DataTable:
     """One row per model, the headline numbers with their 95 % interval of MRR."""
     first = next(iter(results.values())).protocol
     title = f"{first['dataset']}, {first['split']}: {first['triples']:,} triples, both sides, filtered, realistic ties"
-    names = ("model", "MRR", "95 % interval", "MR", "H@1", "H@3", "H@10", "AMRI")
-    table = report_table(title, names, first_to_go=("AMRI", "H@3", "MR", "95 % interval", "H@1"))
+    titles = ("model", "MRR", "95 % interval", "MR", "H@1", "H@3", "H@10", "AMRI")
+    table = report_table(title, titles, first_to_go=("AMRI", "H@3", "MR", "95 % interval", "H@1"))
     for model, result in results.items():
         values = [_cell(name, result[name]) for name in _SHOWN]
         interval = result.intervals["mrr"]
@@ -59,8 +59,8 @@ def breakdown_tables(result: Evaluation, relations: Vocabulary, most: int = 15) 
 def calibration_table(reports: Sequence[tuple[str, str, CalibrationReport]]) -> DataTable:
     """One row per (name, method in use, report): before is the sigmoid, after is the method in use."""
     title = "calibration: the ten best new answers of each question, sigmoid → calibrated"
-    names = ("run", "questions", "method", "answers", "base rate", "ECE", "Brier")
-    table = report_table(title, names, first_to_go=("Brier", "method", "answers", "base rate"))
+    titles = ("run", "questions", "method", "answers", "base rate", "ECE", "Brier")
+    table = report_table(title, titles, first_to_go=("Brier", "method", "answers", "base rate"))
     for name, method, report in reports:
         before, after = report.reliability["sigmoid"], report.reliability[method]
         changes = (f"{before.ece:.4f} → {after.ece:.4f}", f"{before.brier:.4f} → {after.brier:.4f}")
