@@ -3,7 +3,7 @@
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -177,6 +177,22 @@ def test_a_second_ctrl_c_does_not_wait() -> None:
         done.append("the block ends")
     assert done[-1] == "the block ends"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_ctrl_c_at_any_line_leaves_ctrl_c_as_it_was() -> None:
+    def twice() -> None:
+        press()
+        press()
+
+    lines = 0
+    for moment in range(1, 100):
+        with at_line(moment, twice) as count, suppress(KeyboardInterrupt), undisturbed():
+            pass
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if count[0] < moment:
+            break
+        lines = moment
+    assert 8 < lines < 99
 
 
 @pytest.mark.parametrize("where", ["validation", "step", "epoch"])

@@ -66,6 +66,7 @@ def undisturbed() -> Iterator[None]:
 
     def wait(number: int, frame: FrameType | None) -> None:
         if waiting:
+            signal.signal(signal.SIGINT, usual)  # here, since this may be outside the `try` below
             usual(number, frame)
         waiting.append(number)
 
