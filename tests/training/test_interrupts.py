@@ -78,6 +78,14 @@ def at_line(moment: int, act: Callable[[], None]) -> Iterator[list[int]]:
         sys.settrace(before)
 
 
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """Ctrl-C is heard, though a shell that runs us in the background has us ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Weights]:
     """The number of lines that a training runs, and its weights."""
