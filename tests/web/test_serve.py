@@ -24,8 +24,9 @@ from kgcf.runs.run import Run
 from kgcf.web.application import make_application
 from kgcf.web.guard import access_for
 from kgcf.web.lane import Abandoned, Attend
+from kgcf.web.limits import LIMITS
 from kgcf.web.review.store import ReviewStore
-from kgcf.web.served_run import ServedRun
+from kgcf.web.served_run import ServedRun, open_runs
 from kgcf.web.server import Place, listen
 
 
@@ -61,6 +62,14 @@ def processor_seconds(process: int) -> float:
     """What a process has computed so far; on a busy machine the clock says nothing."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_answers_leave_at_once_and_computing_is_bounded(run: Run, tmp_path: Path) -> None:
+    with listen("127.0.0.1", 0) as taken:
+        assert taken.proto == socket.IPPROTO_TCP  # else asyncio leaves Nagle's algorithm on: 40 ms for every answer
+    (served,) = open_runs([run.folder.path], reviews=tmp_path).values()
+    assert served.observed.memory == LIMITS.workspace < served.run.settings.training.memory_gb * 1e9
+    served.close()
 
 
 def test_what_cannot_be_served_is_a_sentence(run: Run) -> None:

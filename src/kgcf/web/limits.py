@@ -16,6 +16,7 @@ class Limits:
     waiting: int = 64  # requests in line for one model
     seconds: float = 30.0  # that a request may take, the time in line included
     connections: int = 200  # requests at once, whatever they ask for
+    workspace: float = 0.2e9  # bytes that one thread may hold to compute
 
 
 LIMITS = Limits()

@@ -138,7 +138,9 @@ def open_runs(
     for path in paths:
         key = _key(path.resolve().name, served)
         review = path / REVIEW if reviews is None else reviews / f"{key}.sqlite"
-        served[key] = ServedRun(key, Run.open(path, device), observed, review)
+        run = Run.open(path, device)
+        run.workspace = min(run.workspace, LIMITS.workspace)
+        served[key] = ServedRun(key, run, observed, review)
     return served
 
 

@@ -66,7 +66,7 @@ def serve(
 def listen(host: str, port: int) -> socket.socket:
     """Take a port; refused with a sentence where that cannot be."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    taken = socket.socket(family, socket.SOCK_STREAM)
+    taken = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, so that answers leave at once
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         taken.bind((host.strip("[]"), port))
