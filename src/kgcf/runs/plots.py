@@ -38,7 +38,7 @@ def learning_figure(records: Sequence[RunRecord]) -> Figure:
     by_epoch.xaxis.set_major_locator(MaxNLocator(integer=True))
     by_time.set_xlabel("minutes of training and validation")
     by_time.set_xlim(left=0)
-    by_time.legend(frameon=False, loc="lower right")
+    figure.legend(*by_time.get_legend_handles_labels(), frameon=False, loc="outside lower center")
     for axes in (by_epoch, by_time):
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", alpha=0.3)
