@@ -60,10 +60,16 @@ def _relations(diagnostics: Diagnostics, count: int) -> Group:
     shown = diagnostics.relations[:count]
     whole = len(shown) == len(diagnostics.relations)
     title = "by relation" if whole else f"by relation, {len(shown)} of {len(diagnostics.relations)}"
-    titles = ("", "triples", "T = 1", "matched", "distance", "A^CF | 0", "A^CF | 1")
-    matches = report_table(title, titles, first_to_go=("triples", "distance", "T = 1", "matched"))
-    titles = ("", "ATE", "error", "T shuffled", "labels permuted")
-    effects = report_table(f"effects {title}", titles, first_to_go=("labels permuted", "T shuffled"))
+    matches = report_table(
+        title,
+        ("", "triples", "T = 1", "matched", "distance", "A^CF | 0", "A^CF | 1"),
+        first_to_go=("triples", "distance", "T = 1", "matched"),
+    )
+    effects = report_table(
+        f"effects {title}",
+        ("", "ATE", "error", "T shuffled", "labels permuted"),
+        first_to_go=("labels permuted", "T shuffled"),
+    )
     for part in shown:
         summary, effect = part.matches, part.effects.effect
         figures = (summary.treated, summary.distance(0.5), summary.outcome_untreated, summary.outcome_treated)
