@@ -127,4 +127,4 @@ def run_sentences(names: tuple[str, ...]) -> Iterator[str]:
 def about_paths_sentences(evidence: MemoryEvidence | None) -> Iterator[str]:
     """That taking paths away leaves memory as it is; nothing without one that has a say."""
     if evidence is not None and evidence.asked:
-        yield "Taking paths away is about the paths: memory's part of the score stays what it is, whatever is taken away."
+        yield "Taking paths away is about the paths: memory's part of the score stays what it is."
