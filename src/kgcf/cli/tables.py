@@ -17,7 +17,8 @@ from rich.text import Text
 from kgcf.screen import Screen, cell, print_rows
 
 Cell = Text | str | int | float
-_FOLDED, _WORD = 10, 20  # columns of the screen that a text which folds needs at least; a word longer than this breaks
+_FOLDED, _NAME = 10, 30  # columns of the screen that a text which folds gets at least, and a name in a report
+_WORD = 20  # a word longer than this may break
 _GAP = 2  # between two columns
 
 
@@ -30,6 +31,7 @@ class Column:
     folds: bool = False
     digits: int = 4  # of floats, for people
     spare: int = 0
+    least: int = _FOLDED  # of the width, where a longer text folds
 
 
 @dataclass
@@ -82,7 +84,7 @@ def report_table(title: str, names: Sequence[str], first_to_go: Sequence[str] = 
     """A table of a report: a name that folds, then figures; a narrow terminal loses `first_to_go`, in this order."""
     spare = {name: len(first_to_go) - at for at, name in enumerate(first_to_go)}
     figures = [Column(name, right=True, spare=spare.get(name, 0)) for name in names[1:]]
-    return DataTable([Column(names[0], folds=True), *figures], title=title, caption=caption)
+    return DataTable([Column(names[0], folds=True, least=_NAME), *figures], title=title, caption=caption)
 
 
 def show_table(table: DataTable, in_full: DataTable | None = None) -> None:
@@ -117,4 +119,4 @@ def _needed(column: Column, cells: Sequence[Text]) -> int:
     if not column.folds:
         return widest
     words = [cell_len(word) for text in cells for word in text.plain.split()]
-    return min(widest, max(_FOLDED, *(length for length in words if length <= _WORD), 0))
+    return min(widest, max(column.least, *(length for length in words if length <= _WORD), 0))

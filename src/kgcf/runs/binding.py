@@ -22,8 +22,9 @@ def bind_run(
     """The run on one graph; memory has a say only where the entities are the run's `own`, numbered as in training."""
     calibration = UNCALIBRATED if run.calibration is None else run.calibration.calibration
     alone = None if run.calibration is None else run.calibration.paths
+    memory = run.workspace or run.settings.training.memory_gb * 1e9
     if isinstance(run.weights, Baseline):
-        return BaselineGraph(run.weights, graph, entities, run.data, calibration, train, run.workspace)
+        return BaselineGraph(run.weights, graph, entities, run.data, calibration, train, memory)
     return ObservedGraph(
         run.weights,
         graph,
@@ -32,7 +33,7 @@ def bind_run(
         treatment_to_answer(run.folder, run.data, run.settings, graph, entities),
         calibration=calibration,
         train=train,
-        memory=run.workspace,
+        memory=memory,
         recall=_recall_about(run, entities) if own else None,
         companions=_companions(run, graph, entities, train, own),
         paths_calibration=alone,

@@ -63,7 +63,7 @@ class Run:
         self.weights = model  # KGCF, or another model behind the same contract
         self.data = data
         self.settings = settings
-        self.workspace = settings.training.memory_gb * 1e9  # bytes that one thread may hold to compute
+        self.workspace: float | None = None  # bytes that one thread may hold to compute; None: as the settings say
         self.calibration: CalibrationRecord | None = None  # None: probabilities are sigmoids
         self.recall: Recall | None = None  # None: paths alone
         self.ensemble: EnsembleRecord | None = None  # None: a run of its own

@@ -139,7 +139,7 @@ def open_runs(
         key = _key(path.resolve().name, served)
         review = path / REVIEW if reviews is None else reviews / f"{key}.sqlite"
         run = Run.open(path, device)
-        run.workspace = min(run.workspace, LIMITS.workspace)
+        run.workspace = min(run.settings.training.memory_gb * 1e9, LIMITS.workspace)
         served[key] = ServedRun(key, run, observed, review)
     return served
 
