@@ -10,7 +10,7 @@ from kgcf.errors import SettingsError
 from kgcf.prediction.blending.ensemble import ValidationScores, choose_shares, cross_validate_shares
 from kgcf.prediction.calibration.calibrate import validation_task
 from kgcf.progress import showing
-from kgcf.runs.copying import copy_run
+from kgcf.runs.copying import assembled, copy_run
 from kgcf.runs.ensemble import FILE as ENSEMBLE
 from kgcf.runs.ensemble import EnsembleRecord, companion_folder
 from kgcf.runs.folder import RunFolder
@@ -29,14 +29,13 @@ def blend_runs(paths: Sequence[str | Path], output: str | Path, *, limit: int = 
     runs = [Run.open(path) for path in paths]
     _check(runs)
     record, order = _weigh(runs, limit, seed)
-    with folder.alone(new=True):
+    with assembled(folder.path) as hidden:
         for number, place in enumerate(order):
-            copy_run(runs[place].folder, folder.path if not number else companion_folder(folder.path, number))
-        record.write(folder.path)
-        folder.seal()
-        run = Run.open(output)
-        run.calibrate(test=False)
-    return run
+            copy_run(runs[place].folder, hidden if not number else companion_folder(hidden, number))
+        record.write(hidden)
+        RunFolder(hidden).seal()
+        Run.open(hidden).calibrate(test=False)
+    return Run.open(output)
 
 
 def _check(runs: Sequence[Run]) -> None:

@@ -6,7 +6,7 @@ from kgcf.causal.cached_stages import Say, quiet
 from kgcf.config import Changes, Settings, list_changes, read_values, settings_from, write_toml
 from kgcf.errors import SettingsError
 from kgcf.prediction.blending.blend import FILE as BLEND
-from kgcf.runs.copying import copy_run
+from kgcf.runs.copying import assembled, copy_run
 from kgcf.runs.ensemble import FILE as ENSEMBLE
 from kgcf.runs.folder import CONFIG, RunFolder
 from kgcf.runs.memory_stage import MEMORY_FILES, memory_stage, why_without
@@ -29,11 +29,11 @@ def add_memory(
     """
     run, folder = Run.open(path), RunFolder(Path(output))
     settings = _settings(run, changes)
-    folder.check_free()
-    with folder.alone(new=True):
-        copy_run(run.folder, folder.path, without=(CONFIG, *MEMORY_FILES))
-        write_text(folder.file(CONFIG), write_toml(settings))
-        folder.seal()
+    with assembled(folder.path) as hidden:
+        copy_run(run.folder, hidden, without=(CONFIG, *MEMORY_FILES))
+        write_text(hidden / CONFIG, write_toml(settings))
+        RunFolder(hidden).seal()
+    with folder.alone():
         return finish_memory(Run.open(output), listener or Listener(), say)
 
 
