@@ -1,13 +1,13 @@
 """A run made of others is there as a whole or not at all, whenever it is stopped."""
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kgcf.errors import StorageError
-from kgcf.runs import copying
 from kgcf.runs.copying import assembled, copy_run
 from kgcf.runs.ensemble import companion_folder
 from kgcf.runs.folder import LOCK, RunFolder
@@ -43,7 +43,7 @@ def killed(work: Callable[[], None], call: int) -> bool:
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
-    usual, calls = copying.shutil.copyfile, [0]
+    usual, calls = shutil.copyfile, [0]
 
     def copy(source: Path, target: Path) -> None:
         calls[0] += 1
@@ -51,7 +51,7 @@ def killed(work: Callable[[], None], call: int) -> bool:
             os._exit(9)
         usual(source, target)
 
-    copying.shutil.copyfile = copy  # type: ignore[assignment]
+    shutil.copyfile = copy  # type: ignore[assignment]
     work()
     os._exit(0)
 
