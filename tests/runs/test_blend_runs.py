@@ -10,6 +10,8 @@ import kgcf
 from kgcf.errors import SettingsError
 from kgcf.prediction.blending.ensemble import ValidationScores, choose_shares
 from kgcf.runs.blending import blend_runs
+from kgcf.runs.copying import copy_run
+from kgcf.runs.folder import RunFolder
 from kgcf.runs.run import Run
 from tests.memory.remembering import CHANGES, PATHS, write_town
 from tests.training.tiny import dataset, write_folder
@@ -106,3 +108,21 @@ def test_runs_that_cannot_be_blended_are_refused(runs: tuple[Path, Path], blende
     with pytest.raises(SettingsError, match="was trained on other data than"):
         blend_runs([runs[0], other.folder.path], tmp_path / "mixed")
     assert not (tmp_path / "mixed").exists()
+
+
+def test_a_stop_between_two_copies_leaves_no_run(
+    runs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied: list[Path] = []
+
+    def copy(folder: RunFolder, target: Path) -> None:
+        if copied:
+            raise KeyboardInterrupt
+        copied.append(target)
+        copy_run(folder, target)
+
+    monkeypatch.setattr("kgcf.runs.blending.copy_run", copy)
+    with pytest.raises(KeyboardInterrupt):
+        blend_runs(runs, tmp_path / "both", limit=20)
+    assert copied
+    assert not list(tmp_path.iterdir())

@@ -105,6 +105,18 @@ def test_a_stop_is_made_good_by_resume(homes: Path, tmp_path: Path, monkeypatch:
     assert not run.folder.file("memory_checkpoint.safetensors").exists()
 
 
+def test_a_stop_while_the_run_is_copied_leaves_nothing(
+    homes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(path: Path, text: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kgcf.runs.memory_addition.write_text", write)
+    with pytest.raises(KeyboardInterrupt):
+        add_memory(homes / "paths", tmp_path / "new", ADDED)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_run_from_before_there_was_memory_gets_none_by_resume(homes: Path) -> None:
     folder = RunFolder(homes / "paths")
     config = folder.file("config.toml")
