@@ -97,7 +97,9 @@ def _kill_at(moment: str, patched: pytest.MonkeyPatch) -> None:
 
 def test_auto_does_without_where_memory_could_not_help_or_be_weighed(tmp_path: Path) -> None:
     settings = configure()
-    assert "6 validation triples are too few" in (why_without(dataset(), settings) or "")
+    few = why_without(dataset(), settings) or ""
+    assert "6 validation triples are too few" in few
+    assert "(100 would do). --set memory.enabled=on uses one anyway." in few
     assert why_without(read(many(parts(0)).write(tmp_path / "many")), settings) is None
     many(parts(0)).write(tmp_path / "pair")
     parts(5, "new").write(tmp_path / "pair_ind")
@@ -108,6 +110,7 @@ def test_auto_does_without_where_memory_could_not_help_or_be_weighed(tmp_path: P
     assert why_without(pair, forced) is None
     found = dataset()
     bare = replace(found, valid=replace(found.valid, queries=found.valid.queries[:0]))
+    assert "anyway" not in (why_without(bare, settings) or "")
     with pytest.raises(SettingsError, match=r"memory.enabled cannot be on: .* has no validation triples"):
         why_without(bare, forced)
 

@@ -106,8 +106,8 @@ def why_without(data: Dataset, settings: Settings) -> str | None:
     if data.inductive:
         return "Memory is off: test asks about another graph, and memory knows none but the one it was trained on."
     if count < LEAST_TRIPLES:
-        few = f"{count} validation triples are too few to tell whether it helps"
-        return f"Memory is off: {few}; {LEAST_TRIPLES} would do."
+        few = f"{count} validation triples are too few to tell whether it helps ({LEAST_TRIPLES} would do)"
+        return f"Memory is off: {few}." + (" --set memory.enabled=on uses one anyway." if count else "")
     if count_operations(data.graph, chosen) > MOST_OPERATIONS:
         return (
             "Memory is off: an epoch would take hours on a graph of this size. "
