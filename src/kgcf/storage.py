@@ -157,6 +157,14 @@ def read_header(path: Path) -> tuple[dict[str, dict[str, object]], dict[str, str
     return header, metadata, start
 
 
+def read_checkpoint_header(path: Path) -> dict[str, str]:
+    """The metadata of a checkpoint; of a damaged one it is said how to do without."""
+    try:
+        return read_header(path)[1]
+    except StorageError as error:
+        raise StorageError(f"{error} Delete it: `kgcf resume` then begins this stage anew.") from error
+
+
 def map_arrays(path: Path) -> dict[str, NDArray[np.generic]]:
     """Open the arrays of a `.safetensors` file as read-only views of the file, without loading them."""
     header, _, start = read_header(path)

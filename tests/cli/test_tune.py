@@ -20,6 +20,8 @@ from kgcf.config import configure
 from kgcf.data.dataset import transductive
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import KgcfError, SettingsError, StorageError
+from kgcf.prediction.blending.blend import FILE as BLEND
+from kgcf.prediction.blending.blend import read_blend
 from kgcf.runs.folder import RunFolder
 from tests.training.tiny import TINY, dataset, write_folder
 
@@ -80,6 +82,17 @@ def test_a_search_is_continued(data: Path, copy: Path) -> None:
         history = RunFolder(copy / f"trial-{row[0]}").facts()["history"]
         assert isinstance(history, dict)
         assert row[3] == f"{history['best_validation_mrr']:.4f}"
+
+
+def test_trials_with_a_memory_are_ranked_by_what_they_answer(data: Path, tmp_path: Path) -> None:
+    """A search of the memory's own settings tells them apart, though their paths are the same."""
+    space = ["--search", "memory.epochs=1,40"]
+    memory = ("enabled=on", "rank=6", "batch_size=32", "n3=0.001")
+    found = rows(data, tmp_path / "s", *(p for c in memory for p in ("--set", f"memory.{c}")), space=space)
+    for row in found:
+        folder = RunFolder(tmp_path / "s" / f"trial-{row[0]}")
+        assert row[2] == f"{read_blend(folder.file(BLEND)).figures['both']:.4f}"
+    assert found[0][2] != found[1][2]
 
 
 @pytest.mark.parametrize(

@@ -52,3 +52,4 @@ def test_blend_prints_the_runs_and_makes_one(folder: Path, tmp_path: Path) -> No
     assert "by the best run alone" in " ".join(told.split())
     assert (tmp_path / "both" / "companions" / "1" / "model.safetensors").is_file()
     assert "run (2)" in run("evaluate", tmp_path / "both", "--split", "valid")
+    assert "(blend of run (1), run (2))" in run("compare", tmp_path / "both")

@@ -83,6 +83,10 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path: Path) -> None:
     trainer(tmp_path / "checkpoint.safetensors").run()
     with pytest.raises(StorageError, match="other settings or other data"):
         trainer(tmp_path / "checkpoint.safetensors", key="other").resume()
+    half = (tmp_path / "checkpoint.safetensors").read_bytes()[:-9]
+    (tmp_path / "checkpoint.safetensors").write_bytes(half)
+    with pytest.raises(StorageError, match="is truncated: .* Delete it: `kgcf resume` then begins this stage anew"):
+        trainer(tmp_path / "checkpoint.safetensors").resume()
 
 
 def test_numbers_that_explode_are_said() -> None:

@@ -246,6 +246,9 @@ def test_a_run_without_validation_says_why_it_has_sigmoids(tmp_path: Path) -> No
     assert record.test is not None
     assert set(record.test.reliability) == {"sigmoid"}
     assert run.predict("3", "grandparent", top=1)[0].probability_from == "sigmoid"
+    assert record.completion.reason.startswith("Validation gives 0 proposals")
+    links = run.complete("grandparent", top=3) + run.complete("grandparent", top=3, every_entity=True)
+    assert {link.probability_from for link in links} == {"sigmoid"}
     assert Run.open(tmp_path / "run").calibration == record
 
 

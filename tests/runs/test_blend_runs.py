@@ -98,7 +98,7 @@ def test_shares_follow_validation() -> None:
 
 
 def test_runs_that_cannot_be_blended_are_refused(runs: tuple[Path, Path], blended: Run, tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="at least two runs"):
+    with pytest.raises(SettingsError, match="at least two runs. Name another one"):
         blend_runs(runs[:1], tmp_path / "one")
     with pytest.raises(SettingsError, match="is a blend itself"):
         blend_runs([blended.folder.path, runs[0]], tmp_path / "nested")

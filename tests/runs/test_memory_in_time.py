@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from kgcf.config import Settings, configure
 from kgcf.data.dataset import Dataset
@@ -11,18 +12,19 @@ from kgcf.durations import spoken
 from kgcf.errors import SettingsError
 from kgcf.memory.cost import Fitted
 from kgcf.memory.settings import MemorySettings
-from kgcf.pipeline import fit
+from kgcf.pipeline import fit, step_context
 from kgcf.runs import time_budget
 from kgcf.runs.survey import memory as planning
 from kgcf.runs.survey.memory import MemoryPlan, plan_memory
-from kgcf.runs.time_budget import chosen_changes
+from kgcf.runs.time_budget import Situation, chosen_changes, settle_in_time
 from kgcf.storage import map_arrays
 from kgcf.training import choice
+from kgcf.training.choice import TimeError
 from kgcf.training.survey import Questions, Survey
 from tests.memory.remembering import PATHS
 from tests.prediction.test_nothing_of_test import parts
 from tests.runs.test_memory_stage import many
-from tests.runs.test_time_budget import found
+from tests.runs.test_time_budget import SMALL, found
 
 QUESTIONS = Questions(10, 6, 100, 50)
 
@@ -77,6 +79,28 @@ def test_a_share_that_does_not_suffice_switches_memory_off_unless_it_must_be_on(
     off = configure(changes="memory.enabled=off")
     assert plan(data, off) == MemoryPlan(off.memory)
     assert len(fitted) == 2  # nobody measures a memory that is off
+
+
+def test_a_time_that_suffices_for_the_paths_alone_is_not_refused(
+    data: Dataset, fitted: list[dict[str, object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """400 passes of .4 s fit into 170 s; with 7 s of memory they do not."""
+    monkeypatch.setattr(time_budget, "survey_graph", lambda *_: found())
+    said: list[str] = []
+
+    def settled(seconds: float, enabled: str = "auto") -> Settings:
+        given = configure("nbfnet", changes=[*SMALL, f"memory.enabled={enabled}"])
+        here = Situation(step_context, torch.device("cpu"), clock=lambda: 0.0, started=0.0)
+        return settle_in_time(given, given, data, seconds, here, say=said.append).settings
+
+    assert settled(240).memory.enabled == "auto"
+    assert settled(170).memory.enabled == "off"
+    assert said[-1] == "  → memory: none, for 3 min do not suffice for paths and memory"
+    with pytest.raises(TimeError, match="weighing memory"):
+        settled(170, "on")
+    with pytest.raises(TimeError, match="least is about 3 min") as refused:  # the least is without memory
+        settled(100)
+    assert "weighing memory" not in str(refused.value)
 
 
 def test_the_run_has_the_chosen_memory_as_ordinary_settings(

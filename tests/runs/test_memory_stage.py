@@ -17,6 +17,7 @@ from kgcf.runs.folder import RunFolder
 from kgcf.runs.memory_stage import LEAST_TRIPLES, memory_stage, why_without
 from kgcf.storage import map_arrays
 from kgcf.training.loop import Listener
+from tests.data.test_inductive_validation import write_pair
 from tests.memory.remembering import CHANGES, PATHS
 from tests.prediction.test_nothing_of_test import Parts, other_test, parts, with_data
 from tests.training.tiny import dataset
@@ -96,7 +97,9 @@ def _kill_at(moment: str, patched: pytest.MonkeyPatch) -> None:
 
 def test_auto_does_without_where_memory_could_not_help_or_be_weighed(tmp_path: Path) -> None:
     settings = configure()
-    assert "6 validation triples are too few" in (why_without(dataset(), settings) or "")
+    few = why_without(dataset(), settings) or ""
+    assert "6 validation triples are too few" in few
+    assert "(100 would do). --set memory.enabled=on uses one anyway." in few
     assert why_without(read(many(parts(0)).write(tmp_path / "many")), settings) is None
     many(parts(0)).write(tmp_path / "pair")
     parts(5, "new").write(tmp_path / "pair_ind")
@@ -107,8 +110,21 @@ def test_auto_does_without_where_memory_could_not_help_or_be_weighed(tmp_path: P
     assert why_without(pair, forced) is None
     found = dataset()
     bare = replace(found, valid=replace(found.valid, queries=found.valid.queries[:0]))
+    assert "anyway" not in (why_without(bare, settings) or "")
     with pytest.raises(SettingsError, match=r"memory.enabled cannot be on: .* has no validation triples"):
         why_without(bare, forced)
+
+
+@pytest.mark.parametrize("time", ["none", "10m"])
+def test_a_memory_that_cannot_be_weighed_is_refused_before_anything_is_trained(tmp_path: Path, time: str) -> None:
+    """No validation triples; or only such as ask about entities of another graph, which memory would take for its."""
+    bare = replace(dataset(), valid=replace(dataset().valid, queries=dataset().valid.queries[:0]))
+    elsewhere = read(write_pair(tmp_path))
+    assert elsewhere.validated_elsewhere
+    for data, message in ((bare, "has no validation triples"), (elsewhere, "ask about another graph, and memory")):
+        with pytest.raises(SettingsError, match=message):
+            kgcf.fit(data, tmp_path / "run", changes=CHANGES, time=time)
+    assert not (tmp_path / "run").exists()
 
 
 def test_the_output_says_what_was_decided(tmp_path: Path) -> None:

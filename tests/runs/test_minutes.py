@@ -1,18 +1,22 @@
 """Where nobody sees a bar, a line per minute says where a run is; the clock of these tests is moved by hand."""
 
 import json
+import re
 import threading
 from pathlib import Path
 
 import pytest
 
 from kgcf import progress
+from kgcf.pipeline import Execution, fit
 from kgcf.progress import MINUTE, Minutes, Position, counting, showing
 from kgcf.runs.folder import RunFolder
 from kgcf.runs.stages import _stages
 from kgcf.runs.training_log import TrainingLog
 from kgcf.runs.watch import Watcher
 from kgcf.training.loop import Listener
+from tests.memory.remembering import CHANGES
+from tests.training.tiny import dataset
 
 MEANS = {"factual": 0.1234, "queries_per_second": 1234.5, "unreached": 0.0}
 
@@ -38,6 +42,21 @@ def test_training_says_where_it_is_once_a_minute(capsys: pytest.CaptureFixture[s
     assert lines[0] == "training 3%  epoch 1  factual 0.1234  1,234 queries/s  39 min left"
     assert lines[-1].startswith("training 23%  epoch 2  factual 0.1234")
     assert lines[-1].endswith("31 min left")
+
+
+def test_every_stage_of_a_training_says_where_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With minutes that take no time there is a line for every step, on the screen and in the log."""
+    monkeypatch.setattr(progress, "MINUTE", 0.0)
+    with Watcher(shown=True) as watcher:
+        fit(dataset(), tmp_path / "run", changes=CHANGES, execution=Execution(watcher, watcher.say))
+    lines = capsys.readouterr().err.splitlines()
+    for stage in ("training", "validation", "memory", "weighing paths and memory"):
+        assert any(re.match(rf"{stage} \d+%", line) for line in lines), stage
+    assert any(re.match(r"memory \d+%  epoch 2  tails \d.*  relations \d.* queries/s  .* left", line) for line in lines)
+    logged = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    assert {"training", "memory", None} <= {line.get("stage") for line in logged}
 
 
 def test_nobody_is_told_what_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:

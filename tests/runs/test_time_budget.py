@@ -23,6 +23,7 @@ from kgcf.runs.folder import SURVEY, RunFolder
 from kgcf.runs.survey import steps
 from kgcf.runs.survey.graph import options_for, survey_graph
 from kgcf.runs.survey.ground import Allowance, Ground
+from kgcf.runs.survey.stages import count_questions
 from kgcf.runs.time_budget import SHORT, USUAL, longest_training, time_limit
 from kgcf.storage import map_arrays
 from kgcf.training.choice import DEPTHS, NEGATIVES, TimeError
@@ -232,6 +233,8 @@ def test_a_survey_of_a_real_graph() -> None:
     assert (survey.sweep, survey.batch) == (8 * -(-len(Passes(data.graph, 8, 0.25)) // 8), 8)  # whole steps
     asked = len({(h, r) for h, r, _ in data.graph.triples.tolist()})  # what `complete` would ask
     assert survey.questions == Questions(valid=11, valid_triples=6, calibration=11 + asked + 10, test=10)
+    bare = replace(data, valid=replace(data.valid, queries=data.valid.queries[:0]))
+    assert count_questions(bare) == Questions(0, 0, calibration=10, test=10)  # nothing to fit, all to report
     assert list(survey.stages) == ["fitting probabilities"]
     assert survey.reach == reach.shares
 

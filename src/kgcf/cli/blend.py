@@ -31,8 +31,9 @@ def blend_command(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draw and of the cross-validation of runs.")] = 0,
 ) -> None:
     """Let several runs (seeds, presets, depths) answer together, or give a memory to one; weights from validation."""
+    screen = Screen(wrap=False)
     if memory:
-        reason = _add_memory(runs, output, changes)
+        _add_memory(runs, output, changes)
     elif changes:
         raise SettingsError("--set is for --memory: runs are blended as they are.")
     else:
@@ -41,29 +42,24 @@ def blend_command(
         record = blend_runs(runs, output, limit=limit, seed=seed).ensemble
         assert record is not None
         show_table(_table(record))
-        reason = record.reason
-    screen = Screen(wrap=False)
-    screen.print(cell(reason))
+        screen.print(cell(record.reason))
     screen.print(cell(f"The run is in {output}. Next: kgcf evaluate {output}"))
 
 
-def _add_memory(runs: list[Path], output: Path, changes: list[str] | None) -> str:
-    """Train a memory beside the paths of a run; what validation says of it."""
+def _add_memory(runs: list[Path], output: Path, changes: list[str] | None) -> None:
+    """Train a memory beside the paths of a run, and say what validation says of it."""
     if len(runs) != 1:
         raise SettingsError(f"--memory gives a memory to one run; {len(runs)} were named.")
     with importing():
         from kgcf.cli.train import train_watched
-        from kgcf.prediction.blending.blend import FILE, read_blend
         from kgcf.runs.folder import RunFolder
         from kgcf.runs.memory_addition import add_memory
         from kgcf.training.distributed import World
-    folder = RunFolder(output)
 
     def work(execution: "Execution") -> "Run":
         return add_memory(runs[0], output, changes or (), listener=execution.listener, say=execution.say)
 
-    train_watched(folder, World(), work)
-    return read_blend(folder.file(FILE)).reason
+    train_watched(RunFolder(output), World(), work)
 
 
 def _table(record: "EnsembleRecord") -> DataTable:

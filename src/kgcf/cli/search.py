@@ -18,7 +18,10 @@ from kgcf.data.dataset import Dataset
 from kgcf.durations import AUTO, NONE
 from kgcf.errors import DataError, SettingsError
 from kgcf.pipeline import Execution, fit, resume
+from kgcf.prediction.blending.blend import FILE as BLEND
+from kgcf.prediction.blending.blend import read_blend
 from kgcf.runs.folder import RunFolder
+from kgcf.runs.run import Run
 from kgcf.runs.settling import settle
 from kgcf.runs.time_budget import chosen_changes
 from kgcf.runs.watch import Told
@@ -95,9 +98,18 @@ class Search:
                 run = wanted(self.data, folder, execution=execution)
         except (TrainingError, TimeError) as error:
             return Trial(values, folder.name, None, str(error))
-        history = run.folder.facts()["history"]
-        assert isinstance(history, dict)
-        return Trial(values, folder.name, float(history["best_validation_mrr"]))
+        return Trial(values, folder.name, _validation_mrr(run, values))
+
+
+def _validation_mrr(run: Run, values: Iterable[str]) -> float:
+    """That of the best epoch, which is one of paths; of paths and memory where settings of the memory are searched."""
+    if any(key.startswith("memory.") for key in values) and run.folder.sealed(BLEND):
+        blend = read_blend(run.folder.file(BLEND))
+        if blend.figures:
+            return float(blend.figures["both" if blend.used else "paths"])
+    history = run.folder.facts()["history"]
+    assert isinstance(history, dict)
+    return float(history["best_validation_mrr"])
 
 
 def _parse_search(text: str) -> tuple[str, tuple[str, ...]]:

@@ -176,7 +176,7 @@ def read_inductive(path: Path, new: Path, reading: Reading = AS_IT_STANDS) -> Da
     known = KnowledgeGraph.build(np.concatenate(encoded.triples), count, kinds, _weights_of(tables, *tables))
     entities = _named(encoded, parts).entities
     test = Split("test", observed, encoded.triples[2], known, entities)
-    valid, found = old.valid, old.notes
+    valid, found = old.valid, tuple(note for note in old.notes if note != _EMPTY.format("test"))
     note = f"inductive: trained and validated on {path.name}, tested on {new.name} with its train triples observed"
     if not len(valid):
         before_test = KnowledgeGraph.build(np.concatenate(encoded.triples[:2]), count, kinds)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kgcf.errors import StorageError
 from kgcf.memory.complex_model import ComplEx
-from kgcf.storage import map_arrays, read_header, save_arrays
+from kgcf.storage import map_arrays, read_checkpoint_header, save_arrays
 
 
 @dataclass
@@ -45,7 +45,7 @@ def save_checkpoint(path: Path, checkpoint: MemoryCheckpoint, key: str) -> None:
 
 def load_checkpoint(path: Path, key: str) -> MemoryCheckpoint:
     """Read a checkpoint back; refuse one that is damaged or belongs to other settings or other data."""
-    metadata = read_header(path)[1]
+    metadata = read_checkpoint_header(path)
     if metadata.get("key") != key:
         raise StorageError(f"{path} was written with other settings or other data; it cannot be continued here.")
     arrays = map_arrays(path)

@@ -81,9 +81,12 @@ def collect_proposals(
     seed: int = 0,
     advance: Advance = silent,
 ) -> Proposals:
-    """The links that completing the observed graph would propose, true where they are among the facts held back."""
+    """The links that completing the observed graph would propose, true where they are among the facts held back.
+
+    None where nothing is held back: all would be false, and a probability fitted to them 0 for every link.
+    """
     graph, generator = observed.graph, np.random.default_rng(seed)
-    drawn = draw_questions(observed, held_back, scope, limit, generator)
+    drawn = draw_questions(observed, held_back, scope, limit if len(held_back) else 0, generator)
     facts = KnowledgeGraph.build(held_back, graph.entity_count, graph.relation_count)
     rows = observed.questions_at_once
     parts = [np.zeros((5, 0))]

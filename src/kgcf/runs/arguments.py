@@ -37,6 +37,13 @@ def check_count(argument: str, value: object) -> None:
         raise SettingsError(f"{argument} cannot be {value!r}: give a whole number of at least 1.")
 
 
+def check_saved(split: str, limit: int | None, own: bool) -> None:
+    """Refuse to keep as the results of a run what is not all of the test split of its own data."""
+    if not own or split != "test" or limit is not None:
+        only = "Only the whole test split of the run's own data is saved as its results; nothing was ranked. "
+        raise SettingsError(only + "Leave out save=True and write result.to_json() to a file of your own.")
+
+
 def check_share(argument: str, value: float) -> None:
     """Refuse what is no probability."""
     if not 0 <= value <= 1:

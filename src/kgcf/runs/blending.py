@@ -23,7 +23,7 @@ _HELD = 2e9  # bytes of scores that are held together; fewer triples where this 
 def blend_runs(paths: Sequence[str | Path], output: str | Path, *, limit: int = TRIPLES, seed: int = 0) -> Run:
     """One run of several finished ones on the same data; `output` must be new, and holds copies of all of them."""
     if len(paths) < 2:
-        raise SettingsError("A blend needs at least two runs.")
+        raise SettingsError("A blend needs at least two runs. Name another one, or give this one a memory: --memory.")
     folder = RunFolder(Path(output))
     folder.check_free()
     runs = [Run.open(path) for path in paths]

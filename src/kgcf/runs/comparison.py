@@ -9,6 +9,8 @@ from kgcf.config import Settings
 from kgcf.errors import StorageError
 from kgcf.prediction.blending.blend import FILE as BLEND
 from kgcf.prediction.blending.blend import read_blend
+from kgcf.runs.ensemble import FILE as ENSEMBLE
+from kgcf.runs.ensemble import read_ensemble
 from kgcf.runs.folder import RunFolder
 
 _SHOWN = ("mrr", "mr", "hits@1", "hits@3", "hits@10")
@@ -56,7 +58,7 @@ def read_record(path: Path) -> RunRecord:
     return RunRecord(
         name=path.name,
         dataset=str(facts["dataset"]),
-        preset=str(facts["preset"]),
+        preset=str(facts["preset"]) + _blended(folder),
         settings=folder.settings(),
         epochs=_epochs(folder, facts.get("history")),
         test=_test_figures(folder.file("results.json")),
@@ -67,6 +69,11 @@ def read_record(path: Path) -> RunRecord:
 def _minutes(entry: dict[str, float]) -> float:
     """What an epoch took, with its validation."""
     return (entry["seconds"] + entry.get("validation_seconds", 0.0)) / 60
+
+
+def _blended(folder: RunFolder) -> str:
+    """Which runs answer together, where several do; the other rows are those of the first."""
+    return f" (blend of {', '.join(read_ensemble(folder.path).names)})" if folder.file(ENSEMBLE).is_file() else ""
 
 
 def _memory(folder: RunFolder) -> str:

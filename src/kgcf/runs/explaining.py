@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 def make_explainer(run: "Run", bound: ObservedGraph, remove: Remove) -> Explainer:
     """Explains what the run says on a graph that it was bound to."""
+    assert run.model is not None  # a model without paths says so here
     kept, data, settings = run.folder.file("space.safetensors"), run.data, run.settings
     space = partial(find_space, kept, data.entities, bound.graph, bound.entities, settings.space)
     return Explainer(bound, remove, space, settings.matching.candidates)

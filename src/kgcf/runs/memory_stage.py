@@ -81,20 +81,33 @@ def _make(folder: RunFolder, data: Dataset, settings: Settings, bind: Bind, list
     return blend
 
 
+def check_memory(settings: Settings, data: Dataset) -> None:
+    """Refuse a memory that must be used and cannot be weighed against paths."""
+    if settings.memory.enabled != "on":
+        return
+    if not len(data.valid):
+        raise SettingsError(
+            f"memory.enabled cannot be on: {data.name} has no validation triples, which weigh memory against "
+            "paths. Give some, or leave memory off."
+        )
+    if data.validated_elsewhere:
+        raise SettingsError(
+            f"memory.enabled cannot be on: the validation triples of {data.name}, which weigh memory against paths, "
+            "ask about another graph, and memory knows none but the one it was trained on. Leave memory off."
+        )
+
+
 def why_without(data: Dataset, settings: Settings) -> str | None:
     """Why a run whose memory is not off does without, as a sentence; None where one is to be trained."""
     chosen, count = settings.memory, len(data.valid)
     if chosen.enabled == "on":
-        if not count:
-            raise SettingsError(
-                f"memory.enabled cannot be on: {data.name} has no validation triples, which weigh memory against "
-                "paths. Give some, or leave memory off."
-            )
+        check_memory(settings, data)
         return None
     if data.inductive:
         return "Memory is off: test asks about another graph, and memory knows none but the one it was trained on."
     if count < LEAST_TRIPLES:
-        return f"Memory is off: {count} validation triples are too few to tell whether it helps ({LEAST_TRIPLES})."
+        few = f"{count} validation triples are too few to tell whether it helps ({LEAST_TRIPLES} would do)"
+        return f"Memory is off: {few}." + (" --set memory.enabled=on uses one anyway." if count else "")
     if count_operations(data.graph, chosen) > MOST_OPERATIONS:
         return (
             "Memory is off: an epoch would take hours on a graph of this size. "

@@ -36,6 +36,7 @@ from kgcf.runs.arguments import (
     as_triples,
     check_choice,
     check_count,
+    check_saved,
     check_share,
     check_split,
 )
@@ -128,10 +129,8 @@ class Run:
         check_split(split)
         if limit is not None:
             check_count("limit", limit)
-        if save and (data is not None or split != "test" or limit is not None):
-            only = "Only the whole test split of the run's own data is saved as its results; nothing was ranked. "
-            raise SettingsError(only + "Leave out save=True and write result.to_json() to a file of your own.")
         if save:
+            check_saved(split, limit, data is None)
             check_writable(self.folder.file("results.json"))
         asked = aligned_data(self.data, data)
         task: Split = getattr(asked, split)
@@ -269,7 +268,6 @@ class Run:
     def _explainer(self, bound: ObservedGraph) -> "Explainer":
         from kgcf.runs.explaining import make_explainer  # slow to import, and only needed to explain
 
-        assert self.model is not None  # a model without paths says so here
         return make_explainer(self, bound, self._remove)
 
     def observe(self, graph: Any = None, observed: Observed = "all") -> ObservedGraph:  # noqa: ANN401

@@ -8,6 +8,7 @@ from kgcf.config import Settings
 from kgcf.data.dataset import Dataset
 from kgcf.errors import DataError
 from kgcf.propagation.plan.planner import Budget, Planner
+from kgcf.runs.memory_stage import check_memory
 from kgcf.runs.passes import passes_of
 from kgcf.runs.survey.ground import mean_work
 from kgcf.runs.survey.steps import useful_threads
@@ -34,9 +35,10 @@ def settle(
 
 
 def check_data(settings: Settings, data: Dataset) -> None:
-    """Refuse what cannot be trained on."""
+    """Refuse what cannot be trained on, or could not be finished after hours of it."""
     if not len(data.graph):
         raise DataError(f"{data.name} has no train triples, so there is nothing to learn from.")
+    check_memory(settings, data)
     if settings.decoder.treatment and settings.treatment.path is not None:
         check_label_file(settings.treatment.path, data.entities, data.relations)
 

@@ -17,7 +17,7 @@ from kgcf.runs.passes import passes_per_epoch
 from kgcf.runs.settling import check_data, reach_of, settle_depth, settle_removal
 from kgcf.runs.survey.graph import options_for, survey_graph
 from kgcf.runs.survey.ground import Clock, Ground, MakeContext
-from kgcf.runs.survey.memory import plan_memory
+from kgcf.runs.survey.memory import paths_first, plan_memory
 from kgcf.training.choice import DEPTHS, Choice, Fixed, choose, list_options
 from kgcf.training.cost_model import Work, prior_model
 from kgcf.training.survey import Survey
@@ -105,9 +105,10 @@ def settle_in_time(
     survey = survey_graph(ground, options_for(layers, negatives, data.graph.entity_count), reach, seconds)
     kept = frozenset(given.memory.model_fields_set)
     memory = plan_memory(data, settled, seconds, survey.questions, kept, situation.clock)
+    spent, fixed = situation.clock() - situation.started, fixed_by(settled, given, data)
+    if settled.memory.enabled == "auto" and not list_options(memory.added_to(survey), seconds, fixed, spent):
+        memory = paths_first(settled.memory, seconds)
     survey, settled = memory.added_to(survey), settled.model_copy(update={"memory": memory.settings})
-    spent = situation.clock() - situation.started
-    fixed = fixed_by(settled, given, data)
     choice = choose(survey, seconds, fixed, spent)
     chosen = with_choice(settled, choice)
     _report(survey, list_options(survey, seconds, fixed, spent), choice, seconds, say)

@@ -15,6 +15,8 @@ from kgcf.screen import Screen, cell
 from kgcf.training.loop import Listener
 from kgcf.training.step import TERMS
 
+_OF_MEMORY = ("tails", "relations")  # losses by which the steps of a memory are known
+
 
 class Told(Listener):
     """Prints warnings and nothing else."""
@@ -42,7 +44,7 @@ class Watcher(Listener):
         live = shown and self._screen.is_terminal
         self._lines = shown and not live
         self._minutes = Minutes(self._tell, clock)
-        self._said = ""  # epoch, losses and speed of the last step
+        self._stage, self._said = "training", ""  # of the last step: whose it was; epoch, losses and speed
         self._bar = Progress(*columns, console=self._screen, transient=True, disable=not live)
         self._task = self._bar.add_task("", total=None, epoch=1, terms="")
 
@@ -68,12 +70,13 @@ class Watcher(Listener):
     def step(self, done: int, total: int, epoch: int, means: dict[str, float]) -> None:
         """Move the bar."""
         if self._lines:
+            self._stage = "memory" if means.keys() & set(_OF_MEMORY) else "training"
             self._said = f"  epoch {epoch + 1}  {_describe(means)}"
             self._minutes.at(done, total)
         self._bar.update(self._task, completed=done, total=total, epoch=epoch + 1, terms=_describe(means))
 
     def _tell(self, position: Position) -> None:
-        self.say(position.sentence("training", self._said))
+        self.say(position.sentence(self._stage, self._said))
 
     def epoch(self, entry: dict[str, float]) -> None:
         """Print a finished epoch."""
@@ -88,5 +91,5 @@ def _warning(text: str) -> Text:
 
 
 def _describe(means: dict[str, float]) -> str:
-    terms = "  ".join(f"{term} {means[term]:.4f}" for term in TERMS if term in means)
+    terms = "  ".join(f"{term} {means[term]:.4f}" for term in (*TERMS, *_OF_MEMORY) if term in means)
     return f"{terms}  {means['queries_per_second']:,.0f} queries/s"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from kgcf.errors import StorageError
-from kgcf.storage import map_arrays, read_header, save_arrays
+from kgcf.storage import map_arrays, read_checkpoint_header, save_arrays
 
 _MODEL, _BEST, _MEAN, _SQUARE = "model.", "best.", "adam_mean.", "adam_square."
 _AVERAGE = "average."
@@ -63,7 +63,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint, key: str) -> None:
 
 def load_checkpoint(path: Path, optimiser: torch.optim.Adam, key: str) -> Checkpoint:
     """Read a checkpoint back; refuse one that is damaged or belongs to another configuration or other data."""
-    metadata = read_header(path)[1]
+    metadata = read_checkpoint_header(path)
     if metadata.get("key") != key:
         raise StorageError(
             f"{path} was written by a run with another configuration or other data; it cannot be continued here."

@@ -113,11 +113,10 @@ def fit_completion(proposals: Proposals, scope: Scope, seed: int = 0) -> Complet
         "rate": proposals.rate,
     }
     if len(proposals) < LEAST_ANSWERS:
-        reason = (
-            f"Validation gives {len(proposals)} proposals, fewer than {LEAST_ANSWERS}. "
-            "So probabilities are the plain sigmoid of the logit."
+        reason = f"Validation gives {len(proposals)} proposals, fewer than {LEAST_ANSWERS}. "
+        return CompletionCalibration(
+            scope, reason + "So probabilities are the plain sigmoid of the logit.", None, facts
         )
-        return CompletionCalibration(scope, reason, None, facts)
     cells = add_up(proposals, FOLDS, np.random.default_rng(seed))
     if cells is None:
         true = f"{proposals.true_count:,} of {len(proposals):,} proposals on validation are facts held back"

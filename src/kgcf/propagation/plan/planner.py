@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import HiddenTriples, hide_nothing
 from kgcf.errors import DataError, SettingsError
-from kgcf.propagation.plan.assembly import Findings, LayerSlots, Limits, collect_edges, collect_slots, plan_queries
-from kgcf.propagation.plan.cones import Adjacency, Questions, Scratch
-from kgcf.propagation.plan.listing import Buffers, Edges, Slots
+from kgcf.propagation.plan.assembly import Findings, Limits, collect_edges, collect_slots, plan_queries
+from kgcf.propagation.plan.cones import Adjacency, Questions
+from kgcf.propagation.plan.fresh_arrays import new_buffers, new_findings, new_layer_slots, new_scratch
 
 MOST_LAYERS = 120  # distances are kept in one byte
 
@@ -128,11 +128,9 @@ class Planner:
             max(len(graph), 1),
         )
         self._log_degrees = float(np.log1p(graph.degrees).sum())
-        self._scratch = _new_scratch(graph, layers)
+        self._scratch = new_scratch(graph, layers)
         self._most_degree = int(graph.degrees.max(initial=0))
-        self._buffers = Buffers(
-            Slots(*(np.empty(1024, np.int32) for _ in range(5))), Edges(*(np.empty(1024, np.int32) for _ in range(3)))
-        )
+        self._buffers = new_buffers()
 
     def plan(
         self,
@@ -164,7 +162,7 @@ class Planner:
         questions = _pose(heads, candidates, hidden, thinning)
         asked = np.ascontiguousarray(relations, dtype=np.int64)
         self._check(questions, asked)
-        findings = _new_findings(len(asked), questions.candidates.shape[1], self.layers)
+        findings = new_findings(len(asked), questions.candidates.shape[1], self.layers)
         limits = (budget or Budget()).limits
         first = 0
         while True:
@@ -238,7 +236,7 @@ class Planner:
         layers = []
         for index in range(self.layers + 1):
             offsets, edge_offsets = _offsets(slot_counts[:, index]), _offsets(edge_counts[:, index])
-            slots = _new_layer_slots(int(offsets[-1]), len(heads))
+            slots = new_layer_slots(int(offsets[-1]), len(heads))
             collect_slots(self._buffers.slots, slot_starts[index], offsets, before, heads, means, slots)
             sources, relations, entries = (np.empty(edge_offsets[-1], np.int32) for _ in range(3))
             collect_edges(self._buffers.edges, edge_starts[index], edge_offsets, before, sources, relations, entries)
@@ -251,34 +249,8 @@ class Planner:
         return tuple(layers)
 
 
-def _new_layer_slots(slot_count: int, query_count: int) -> LayerSlots:
-    return LayerSlots(
-        entities=np.empty(slot_count, np.int32),
-        previous=np.empty(slot_count, np.int32),
-        degrees=np.empty(slot_count, np.int32),
-        reached=np.empty(slot_count, np.int32),
-        edge_offsets=np.empty(slot_count + 1, np.int64),
-        scales=np.empty(slot_count, np.float64),
-        heads=np.empty(query_count, np.int64),
-    )
-
-
 def _offsets(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-
-
-def _new_scratch(graph: KnowledgeGraph, layers: int) -> Scratch:
-    entity_count = graph.entity_count
-    return Scratch(
-        ahead=np.full(entity_count, -1, np.int8),
-        behind=np.full(entity_count, -1, np.int8),
-        slot_of=np.full(entity_count, -1, np.int32),
-        hidden_at=np.zeros(entity_count, np.int32),
-        hidden=np.zeros(len(graph), np.bool_),
-        ball=np.empty((2, entity_count), np.int32),
-        levels=np.zeros((2, layers + 2), np.int64),
-        members=np.empty((layers + 1, entity_count), np.int32),
-    )
 
 
 def _pose(
@@ -296,16 +268,4 @@ def _pose(
         candidates is None,
         0 if thinning is None else thinning.fan_in,
         np.zeros(len(sources), np.uint64) if thinning is None else np.ascontiguousarray(thinning.keys, dtype=np.uint64),
-    )
-
-
-def _new_findings(query_count: int, candidate_count: int, layers: int) -> Findings:
-    return Findings(
-        slot_counts=np.zeros((query_count, layers + 1), np.int64),
-        edge_counts=np.zeros((query_count, layers + 1), np.int64),
-        slot_starts=np.zeros((query_count, layers + 1), np.int64),
-        edge_starts=np.zeros((query_count, layers + 1), np.int64),
-        log_degrees=np.zeros(query_count, np.float64),
-        rows=np.full((query_count, candidate_count), -1, np.int64),
-        meetings=np.zeros(query_count, np.int64),
     )

@@ -74,5 +74,13 @@ def _without(chosen: MemorySettings, seconds: float) -> MemoryPlan:
             f"memory.enabled is on, and {share} do not suffice for one. Give more time, a larger memory.share, or "
             "fewer memory.epochs of a smaller memory.rank. Nothing was written."
         )
-    off = chosen.model_copy(update={"enabled": "off"})
-    return MemoryPlan(off, f"memory: none, for {share} do not suffice for one")
+    return _off(chosen, f"{share} do not suffice for one")
+
+
+def paths_first(chosen: MemorySettings, seconds: float) -> MemoryPlan:
+    """No memory, where what it takes would leave the paths too little of the time."""
+    return _off(chosen, f"{spoken(seconds)} do not suffice for paths and memory")
+
+
+def _off(chosen: MemorySettings, why: str) -> MemoryPlan:
+    return MemoryPlan(chosen.model_copy(update={"enabled": "off"}), f"memory: none, for {why}")

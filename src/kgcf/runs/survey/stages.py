@@ -93,8 +93,9 @@ def count_questions(data: Dataset) -> Questions:
     valid, test = _distinct(data.valid), _distinct(data.test)
     larger = max(1.0, len(data.test.observed) / max(len(data.valid.observed), 1))
     proposed = len(np.unique(data.valid.observed.triples[:, :2], axis=0))  # what completing the graph asks
-    calibration = min(valid, 2 * LIMIT) + min(proposed, LIMIT) + min(test, 2 * LIMIT) * larger
-    return Questions(valid, len(data.valid), round(calibration if valid else 0), round(test * larger))
+    fitted = min(valid, 2 * LIMIT) + min(proposed, LIMIT) if valid else 0
+    reported = min(test, 2 * LIMIT) * larger
+    return Questions(valid, len(data.valid), round(fitted + reported), round(test * larger))
 
 
 def _distinct(task: Split) -> int:
