@@ -16,7 +16,7 @@ from kgcf.reproduction.cells import SCALES, Cell
 from kgcf.reproduction.published import PUBLISHED
 from kgcf.reproduction.published_settings import STATED, published_settings
 from kgcf.reproduction.store import Store
-from kgcf.reproduction.targets import ABLATIONS, CONTROL, TARGETS, cells_of
+from kgcf.reproduction.targets import ABLATIONS, CONTROL, DEFAULT, PAPER, PATHS, TARGETS, cells_of
 from tests.baselines.test_runs import Interrupting
 from tests.training.tiny import dataset
 
@@ -60,7 +60,7 @@ def test_every_cell_of_every_target_can_be_configured(scale: str) -> None:
 
 def test_table1_has_all_systems_and_the_paper_prints_them() -> None:
     variants = {cell.variant for cell in TARGETS["table1"]("default")}
-    assert {*BASELINES, "nbfnet", "KGCF (paper)", "KGCF (default)"} == variants
+    assert {*BASELINES, "nbfnet", PAPER, PATHS, DEFAULT} == variants
     for printed in PUBLISHED.values():
         assert set(printed) == {*BASELINES, "nbfnet", "kgcf"} - {"frequency"}
     assert PUBLISHED["wn18rr"]["kgcf"].mrr == 0.553
@@ -100,6 +100,20 @@ def test_ablations_name_every_discrepancy_and_control_what_asks_for_substitutes(
     assert asked.objective == control.objective
     assert (asked.objective.cf_state, control.treatment.method) == ("substitute", "shuffled_core")
     assert losses["L_CF flips and asks"].objective.cf_state == "both"
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_what_is_compared_with_nbfnet_or_a_control_has_no_memory(scale: str) -> None:
+    """A memory beside one of two variants would be the difference that the table then calls counterfactual."""
+    for target in ("table3", "figure4", "ablations"):
+        for cell in TARGETS[target](scale):  # type: ignore[arg-type]
+            assert configure(cell.preset, changes=cell.changes, seed=cell.seed).memory.enabled == "off", cell
+    own = {
+        cell.variant: configure(cell.preset, changes=cell.changes)
+        for cell in TARGETS["table1"]("default")
+        if cell.model == "kgcf"
+    }
+    assert (own[PATHS].memory.enabled, own[DEFAULT].memory.enabled) == ("off", "auto")
 
 
 def test_all_is_every_target_and_shared_cells_are_there_once() -> None:
