@@ -52,9 +52,10 @@ def compute_cells(store: Store, cells: Iterable[Cell], say: Say) -> Outcome:
             started = time.monotonic()
             try:
                 store.write(cell, compute(cell, store))
-            except KgcfError as error:
-                outcome.failed.append((cell, str(error)))
-                say(f"{cell.name}: {error}")
+            except Exception as error:  # one cell in the way must not hold up hours of others
+                told = str(error) if isinstance(error, KgcfError) else f"{type(error).__name__}: {error}"
+                outcome.failed.append((cell, told))
+                say(f"{cell.name}: {told}")
                 continue
             shutil.rmtree(store.run_folder(cell), ignore_errors=True)
             outcome.computed.append(cell)
