@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from typer.testing import CliRunner, Result
 
 from kgcf.cli import app
 from kgcf.errors import KgcfError
 from kgcf.reproduction.cells import Cell
+from kgcf.reproduction.report import pictures
 from kgcf.reproduction.report.document import write_document
+from kgcf.reproduction.report.gathering import gather
 from kgcf.reproduction.store import Store
 from kgcf.reproduction.targets import CONTROL, DEFAULT, PATHS, TARGETS
 
@@ -90,6 +93,31 @@ def test_the_same_files_give_the_same_bytes(store: Store, tmp_path: Path) -> Non
     assert write_document(store, path)
     kept.rename(file)
     assert "171 of 172 cells" in path.read_text()
+
+
+def test_cells_that_scales_share_are_those_of_the_smaller_one(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    shared = [cell for cell in TARGETS["table1"]("default") if cell in TARGETS["table1"]("full")]
+    for cell in shared:
+        store.write(cell, pretended(cell, {}))
+    found = gather(store, "table1")
+    assert found is not None
+    assert (found.scale, len(found.found)) == ("default", len(shared))
+    own = next(cell for cell in TARGETS["table1"]("full") if cell not in shared)
+    store.write(own, pretended(own, {}))
+    again = gather(store, "table1")
+    assert again is not None
+    assert again.scale == "full"
+
+
+def test_numbers_of_the_heat_map_can_be_read_and_open_cells_have_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Figure] = []
+    monkeypatch.setattr(pictures, "save_picture", lambda figure, path: drawn.append(figure))
+    pictures.draw_weights("tiny", {(0.1, 0.1): 0.2, (0.1, 1.0): 0.9, (1.0, 0.1): 0.3}, tmp_path / "map.svg")
+    colours = {text.get_text(): text.get_color() for text in drawn[0].axes[0].texts}
+    assert colours == {"0.200": "white", "0.900": "black", "0.300": "white"}
 
 
 def test_without_results_the_document_says_so(tmp_path: Path) -> None:
