@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -111,6 +112,13 @@ def test_json_is_plain() -> None:
     assert plain["paths"][0]["weight"] == found.paths[0].weight
     assert plain["format"] == 2
     assert plain["paths"][0]["effect"]["without"]["probability"] == found.paths[0].effect.without.probability  # type: ignore[union-attr]
+
+
+def test_every_key_of_the_json_is_in_the_documents() -> None:
+    text = Path("docs/explanations.md").read_text(encoding="utf-8")
+    table = text[text.index("## The JSON") : text.index("## In Python")]
+    for key in people().explain("Ann", "likes", "Cyd").to_json():
+        assert f"`{key}`" in table or f"`{key}[" in table, key
 
 
 def test_a_model_without_treatment_says_so() -> None:
