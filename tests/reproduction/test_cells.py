@@ -1,6 +1,7 @@
 """Cells: named by what decides them, computed once, resumed, shared among processes; targets at three scales."""
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +13,12 @@ from kgcf.config import configure
 from kgcf.errors import KgcfError, StorageError, UnknownNameError
 from kgcf.pipeline import Execution, fit
 from kgcf.reproduction import work
-from kgcf.reproduction.cells import SCALES, Cell
+from kgcf.reproduction.cells import SCALES, Cell, Scale
 from kgcf.reproduction.published import PUBLISHED
 from kgcf.reproduction.published_settings import STATED, published_settings
 from kgcf.reproduction.store import Store
 from kgcf.reproduction.targets import ABLATIONS, CONTROL, DEFAULT, PAPER, PATHS, TARGETS, cells_of
+from kgcf.runs.time_budget import is_given
 from tests.baselines.test_runs import Interrupting
 from tests.training.tiny import dataset
 
@@ -114,6 +116,23 @@ def test_what_is_compared_with_nbfnet_or_a_control_has_no_memory(scale: str) -> 
         if cell.model == "kgcf"
     }
     assert (own[PATHS].memory.enabled, own[DEFAULT].memory.enabled) == ("off", "auto")
+
+
+@pytest.mark.parametrize("scale", ["default", "full"])
+def test_variants_that_have_the_same_time_have_the_same_depth_and_negatives(scale: Scale) -> None:
+    """A survey of a busy machine would choose them for every cell anew."""
+    for target in ("table1", "table3", "ablations"):
+        shapes = defaultdict(set)
+        for cell in TARGETS[target](scale):
+            if cell.model != "kgcf" or cell.seconds is None:
+                continue
+            given = configure(benchmark=cell.dataset, changes=cell.changes)
+            assert is_given(given, "encoder.layers")
+            assert is_given(given, "objective.negatives")
+            shapes[cell.dataset].add((given.encoder.layers, given.objective.negatives))
+        assert shapes
+        assert all(len(found) == 1 for found in shapes.values())
+        assert shapes.get("wn18rr", {(6, 128)}) == {(6, 128)}  # as its own settings say
 
 
 def test_all_is_every_target_and_shared_cells_are_there_once() -> None:

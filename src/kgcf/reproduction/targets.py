@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from itertools import product
 
 from kgcf.baselines.catalogue import BASELINES
+from kgcf.config import configure
 from kgcf.errors import unknown_name
 from kgcf.reproduction.cells import Cell, Scale
 from kgcf.reproduction.published_settings import published_settings
@@ -35,9 +36,16 @@ COMPARABLE = (BASE, TREATED, PAPER, PATHS)  # none has a memory: what differs is
 def own_cell(dataset: str, variant: str, seed: int, changes: Iterable[str] = (), seconds: float | None = None) -> Cell:
     """A training of one of our own variants, with all ranks."""
     preset, own = OWN[variant]
-    return Cell(
-        "train", dataset, variant, preset=preset, seed=seed, changes=(*own, *changes), seconds=seconds, ranks=True
-    )
+    changes = (*_same_shape(dataset, seconds), *own, *changes)
+    return Cell("train", dataset, variant, preset=preset, seed=seed, changes=changes, seconds=seconds, ranks=True)
+
+
+def _same_shape(dataset: str, seconds: float | None) -> tuple[str, ...]:
+    """What a survey for a given time would choose, by how busy the machine is: fixed, or variants differ by it too."""
+    if seconds is None:
+        return ()
+    settings = configure(benchmark=dataset)
+    return f"encoder.layers={settings.encoder.layers}", f"objective.negatives={settings.objective.negatives}"
 
 
 def table1(scale: Scale) -> list[Cell]:
@@ -155,7 +163,7 @@ def ablations(scale: Scale) -> list[Cell]:
             d,
             name,
             seed=seed,
-            changes=(*extra, *_PATHS_ALONE, *_STRONG, *changes),
+            changes=(*_same_shape(d, seconds), *extra, *_PATHS_ALONE, *_STRONG, *changes),
             seconds=seconds,
             ranks=True,
         )
