@@ -112,11 +112,11 @@ def test_the_same_seed_draws_the_same_weights_and_leaves_torch_alone() -> None:
     assert any(not torch.equal(a, b) for a, b in zip(first.parameters(), other.parameters(), strict=True))
 
 
-class Largest(TorchDispatchMode):
+class Largest(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Remembers how many numbers the largest tensor has that was computed."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.size = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -134,8 +134,9 @@ def test_all_tails_at_once_are_pykeens_scores_without_its_table_of_products(name
     with Largest() as largest:
         ours = interaction(heads, relations, tails)
     assert largest.size < 5 * 400 * 6
+    pykeens: Any = type(interaction).__bases__[0]
     with Largest() as largest:
-        theirs = type(interaction).__bases__[0].forward(interaction, heads, relations, tails)
+        theirs = pykeens.forward(interaction, heads, relations, tails)
     assert largest.size == 5 * 400 * 6
     assert torch.allclose(ours, theirs, atol=1e-5)
     for found, wanted in zip(*(torch.autograd.grad(s.sum(), (heads, vectors)) for s in (ours, theirs)), strict=True):

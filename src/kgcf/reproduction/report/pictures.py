@@ -35,12 +35,13 @@ def draw_weights(dataset: str, values: Mapping[tuple[float, float], float], path
     figure = Figure(figsize=(4.6, 3.8), layout="constrained")
     axes = figure.add_subplot()
     table = [[values.get((alpha, beta), float("nan")) for beta in betas] for alpha in alphas]
-    image = axes.imshow(table, cmap="viridis", aspect="auto")
+    low, high = min(values.values()), max(values.values())
+    axes.imshow(table, cmap="viridis", aspect="auto")
     for row, line in enumerate(table):
         for column, value in enumerate(line):
             if math.isnan(value):
                 continue  # not computed yet
-            colour = "black" if image.norm(value) > _BRIGHT else "white"
+            colour = "black" if value > low + _BRIGHT * (high - low) else "white"
             axes.text(column, row, f"{value:.3f}", ha="center", va="center", color=colour, fontsize=8)
     axes.set_xticks(range(len(betas)), [f"{beta:g}" for beta in betas])
     axes.set_yticks(range(len(alphas)), [f"{alpha:g}" for alpha in alphas])
