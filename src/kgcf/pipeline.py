@@ -20,7 +20,7 @@ from kgcf.data.source import read
 from kgcf.durations import AUTO, read_duration
 from kgcf.evaluation.results import Evaluation
 from kgcf.machine.devices import CPU, find_device
-from kgcf.machine.provenance import provenance
+from kgcf.machine.provenance import provenance, running_commit
 from kgcf.model.kgcf import KGCF
 from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import Advance, counting, silent
@@ -116,6 +116,7 @@ def _fit(
 @contextmanager
 def _watched(execution: Execution | None, progress: bool | None) -> Iterator[Execution]:
     """Who watches: those who came with the call; else a bar where somebody looks or wants one; else nobody."""
+    running_commit()
     if execution is not None or not (somebody_looks() if progress is None else progress):
         yield execution or Execution()
         return

@@ -70,9 +70,10 @@ def test_a_run_opens_with_the_same_scores_and_answers_everything(name: str, trai
     best = again.predict("3", "parent", top=4)
     assert [answer.logit for answer in best] == sorted((answer.logit for answer in best), reverse=True)
     assert len(again.predict("3", tail="9", relation=None)) == 3
-    for link in again.complete("grandparent", top=3):
-        assert link.relation == "grandparent"
-        assert not link.known
+    for every_entity in (False, True):
+        links = again.complete("grandparent", top=3, every_entity=every_entity)
+        assert len(links) == 3
+        assert all(link.relation == "grandparent" and not link.known for link in links)
     assert again.score([("3", "parent", "9")]).shape == (1,)
     assert name in repr(again)
 

@@ -1,8 +1,11 @@
 """Every score function and encoder against one written out by hand, on a small graph with awkward places."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from kgcf.baselines.building import build_baseline
 from kgcf.baselines.catalogue import BASELINES
@@ -107,3 +110,38 @@ def test_the_same_seed_draws_the_same_weights_and_leaves_torch_alone() -> None:
     for a, b in zip(first.parameters(), second.parameters(), strict=True):
         assert torch.equal(a, b)
     assert any(not torch.equal(a, b) for a, b in zip(first.parameters(), other.parameters(), strict=True))
+
+
+class Largest(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Remembers how many numbers the largest tensor has that was computed."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.size = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        self.size = max(self.size, found.numel() if isinstance(found, torch.Tensor) else 0)
+        return found
+
+
+@pytest.mark.parametrize("name", ["distmult", "tucker", "conve"])
+def test_all_tails_at_once_are_pykeens_scores_without_its_table_of_products(name: str) -> None:
+    interaction = small(name).model.interaction.eval().double()
+    random = np.random.default_rng(0)
+
+    def draw(*shape: int) -> torch.Tensor:
+        return torch.from_numpy(random.random(shape)).requires_grad_()
+
+    heads, vectors, relations = draw(5, 1, 6), draw(1, 400, 6), draw(5, 1, 4 if name == "tucker" else 6)
+    tails = (vectors, draw(1, 400)) if name == "conve" else vectors
+    with Largest() as largest:
+        ours = interaction(heads, relations, tails)
+    assert largest.size < 5 * 400 * 6
+    pykeens: Any = type(interaction).__bases__[0]
+    with Largest() as largest:
+        theirs = pykeens.forward(interaction, heads, relations, tails)
+    assert largest.size == 5 * 400 * 6
+    assert torch.allclose(ours, theirs)
+    for found, wanted in zip(*(torch.autograd.grad(s.sum(), (heads, vectors)) for s in (ours, theirs)), strict=True):
+        assert torch.allclose(found, wanted)

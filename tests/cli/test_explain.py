@@ -161,6 +161,26 @@ def test_predict_explains_known_answers_without_themselves(run: Path) -> None:
     assert f"explained as if it were not known: probability {alone.probability:.4f}" in text
 
 
+def test_without_rules_a_sentence_says_so(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgcf.explanation.necessity.LEAST", 100.0)  # nothing moves the score by so much
+    done = explain(run, "--answers", "2", command=ruling)
+    assert "none of the answers that were explained has a path that matters" in " ".join(done.stderr.split())
+    assert done.stdout.count("\n") == 1  # the titles: programs read a table without rows
+
+
+def test_in_detail_too_a_path_that_raises_the_score_is_not_for_the_answer(run: Path) -> None:
+    head, relation, _ = a_triple()
+    asked = ("--head", head, "--relation", relation, "--attribution", "gradient", "--paths", "20", "--top", "5")
+    lines = predict(run, *asked, "--detail").stdout.splitlines()
+    drops = {
+        kind: [float(line.split("drop ")[1].split(",")[0]) for line in lines if line.startswith(f"   {kind} drop")]
+        for kind in ("for", "against")
+    }
+    assert min(drops["for"], default=0) >= 0
+    assert drops["against"]
+    assert max(drops["against"]) <= 0
+
+
 def test_rules_as_table_and_json(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kgcf.explanation.necessity.LEAST", -100.0)  # hardly trained, the model has no reasons
     options = ("--relation", "grandparent", "--answers", "30", "--top", "3", "--seed", "1")

@@ -1,9 +1,12 @@
 import json
 from dataclasses import replace
+from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from kgcf.causal.embedding import EntitySpace
+from kgcf.choices import MethodName
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import UnknownNameError
@@ -111,6 +114,13 @@ def test_json_is_plain() -> None:
     assert plain["paths"][0]["effect"]["without"]["probability"] == found.paths[0].effect.without.probability  # type: ignore[union-attr]
 
 
+def test_every_key_of_the_json_is_in_the_documents() -> None:
+    text = Path("docs/explanations.md").read_text(encoding="utf-8")
+    table = text[text.index("## The JSON") : text.index("## In Python")]
+    for key in people().explain("Ann", "likes", "Cyd").to_json():
+        assert f"`{key}`" in table or f"`{key}[" in table, key
+
+
 def test_a_model_without_treatment_says_so() -> None:
     found = people(treatment=False).explain("Ann", "likes", "Cyd", How(attribution="gradient"))
     assert found.counterfactual is None
@@ -118,6 +128,17 @@ def test_a_model_without_treatment_says_so() -> None:
     assert "This model has no treatment, so there is no counterfactual evidence." in sentences(found, detail=True)
     assert any("trained without comparing pairs" in line for line in sentences(found))
     assert found.deletion
+
+
+@pytest.mark.parametrize("method", get_args(MethodName))
+def test_every_way_of_labelling_entities_has_words(method: str) -> None:
+    found = people().explain("Ann", "likes", "Cyd", How(check=False))
+    assert found.counterfactual is not None
+    for same in (True, False):
+        evidence = replace(found.counterfactual, treatment=method, factual_treatment=same)
+        said = "\n".join(sentences(replace(found, counterfactual=evidence)))
+        assert f"have {'the same role' if same else 'different roles'} under “likes”, that is, " in said
+        assert ("at random, as a control" in said) == (method == "shuffled_core")
 
 
 @pytest.mark.parametrize(("tail", "said"), [("Hal", "No path leads"), ("Ann", "the same entity")])

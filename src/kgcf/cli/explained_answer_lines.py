@@ -54,7 +54,7 @@ def _plain_lines(explanation: Explanation) -> Iterator[Text]:
 
 def _detail_lines(explanation: Explanation) -> Iterator[Text]:
     """Every path with its figures and treatments, then the sentences in detail."""
-    kinds = (("for", explanation.paths), ("against", explanation.against))
+    kinds = (("for", explanation.reasons), ("against", explanation.opposed))
     for kind, path in ((kind, path) for kind, paths in kinds for path in paths):
         figures = words_in_detail.effect_figures(path)
         yield Text.assemble(f"   {kind} {figures}: ", path_text(path, treatments=True))

@@ -7,13 +7,17 @@ import typer
 from kgcf.choices import CPU
 from kgcf.cli.options import DeviceOption, JsonOption, RunArgument
 from kgcf.machine.interrupts import importing
-from kgcf.screen import print_json
+from kgcf.screen import Screen, print_json
 
 if TYPE_CHECKING:
     from kgcf.cli.tables import DataTable
     from kgcf.explanation.rules import Rule
 
 SAMPLE = 200
+NO_RULE = (
+    "No rule was found: none of the answers that were explained has a path that matters. `kgcf explain` says of a "
+    "single answer what it rests on."
+)
 
 
 def rules_command(
@@ -39,6 +43,8 @@ def rules_command(
         print_json([rule.to_json() for rule in found])
         return
     show_table(rule_table(found, short=True), rule_table(found, short=False))
+    if not found:
+        Screen(stderr=True).print(NO_RULE)
 
 
 def rule_table(rules: "tuple[Rule, ...]", short: bool) -> "DataTable":

@@ -20,6 +20,10 @@ _MEANS = {  # of the same role and of different ones, by how a run labels entiti
         "both belong to the same community of this relation's links",
         "they do not belong to the same community of this relation's links",
     ),
+    "shuffled_core": (
+        "this run dealt roles out at random, as a control, and gave both the same one",
+        "this run dealt roles out at random, as a control, and did not give both the same one",
+    ),
     "file": (
         "both have the same label in the file that the run was given",
         "they do not have the same label in the file that the run was given",

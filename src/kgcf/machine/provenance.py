@@ -4,6 +4,7 @@ import os
 import platform
 import subprocess
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -16,7 +17,7 @@ def provenance() -> dict[str, str | int]:
     """Facts about this run as a flat dictionary for `protocol` blocks."""
     facts: dict[str, str | int] = {
         "kgcf": __version__,
-        "commit": _commit(),
+        "commit": running_commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
@@ -32,8 +33,13 @@ def provenance() -> dict[str, str | int]:
     return facts
 
 
-def _commit() -> str:
-    """The commit of a source checkout, with '+changes' if files differ; 'release' for an installed package."""
+@cache
+def running_commit() -> str:
+    """The commit of a source checkout, with '+changes' if files differ; 'release' for an installed package.
+
+    Looked up once: a process runs the code that it began with, whatever is committed while it computes. What computes
+    for long calls this first.
+    """
     root = Path(__file__).resolve().parents[3]  # of src/kgcf/machine
     if not (root / ".git").exists():
         return "release"

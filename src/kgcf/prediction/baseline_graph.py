@@ -40,6 +40,7 @@ class BaselineGraph(ObservedGraph):
         self.memory = memory
         self.recall = None  # a baseline is a memory, or has none
         self.companions = None
+        self._threads = None
         self._trained = trained.graph
         moved = baseline.knows_entities and entities is not trained.entities
         self._ids = _trained_ids(entities, trained) if moved else None

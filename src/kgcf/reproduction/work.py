@@ -15,7 +15,7 @@ from kgcf.data.statistics import relation_categories
 from kgcf.errors import KgcfError
 from kgcf.evaluation.metrics import SHORT_NAMES
 from kgcf.evaluation.results import Evaluation
-from kgcf.machine.provenance import provenance
+from kgcf.machine.provenance import provenance, running_commit
 from kgcf.pipeline import Execution, fit, resume
 from kgcf.reproduction.cells import Cell
 from kgcf.reproduction.inference import measure_inference
@@ -41,6 +41,7 @@ class Outcome:
 def compute_cells(store: Store, cells: Iterable[Cell], say: Say) -> Outcome:
     """Compute what is not there yet; a cell that cannot be computed is told of, and the others go on."""
     outcome = Outcome()
+    running_commit()
     for cell in cells:
         if store.finished(cell):
             outcome.there.append(cell)
@@ -52,9 +53,10 @@ def compute_cells(store: Store, cells: Iterable[Cell], say: Say) -> Outcome:
             started = time.monotonic()
             try:
                 store.write(cell, compute(cell, store))
-            except KgcfError as error:
-                outcome.failed.append((cell, str(error)))
-                say(f"{cell.name}: {error}")
+            except Exception as error:  # one cell in the way must not hold up hours of others
+                told = str(error) if isinstance(error, KgcfError) else f"{type(error).__name__}: {error}"
+                outcome.failed.append((cell, told))
+                say(f"{cell.name}: {told}")
                 continue
             shutil.rmtree(store.run_folder(cell), ignore_errors=True)
             outcome.computed.append(cell)

@@ -11,7 +11,6 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import TypeAdapter
 from starlette.responses import StreamingResponse
 
-from kgcf.choices import PATHS
 from kgcf.explanation.explanation import Explanation
 from kgcf.prediction.outputs import write_answers
 from kgcf.web import reviewing
@@ -23,17 +22,17 @@ from kgcf.web.refusals import Refused
 from kgcf.web.rendering import REVIEWER
 from kgcf.web.reporting import can_diagnose, report, start_diagnosing
 from kgcf.web.requests import (
-    Asked,
+    Asking,
     Chosing,
     Decide,
     Every,
+    Explained,
+    Explaining,
     Hits,
     KindOf,
-    Known,
-    Least,
     LinkNumber,
-    Paths,
     Propose,
+    Questioned,
     SearchText,
     Served,
     Text,
@@ -105,36 +104,17 @@ async def entity_missing(request: Request, served: Served, name: Text, top: Top 
 
 
 @router.get("/runs/{run}/question", tags=["ask"])
-async def question(
-    request: Request,
-    served: Served,
-    head: Text = "",
-    relation: Text = "",
-    tail: Text = "",
-    top: Top = 10,
-    known: Known = False,
-    min_probability: Least = 0.0,
-) -> QuestionAnswers:
+async def question(request: Request, served: Served, wanted: Questioned) -> QuestionAnswers:
     """The best answers to a question with one part left out, as `kgcf predict`."""
-    parts = (head, relation, tail)
-    return await computed(request, served, lambda _: ask(served, parts, top, known, min_probability))
+    return await answered(request, served, wanted)
 
 
 @router.get(
     "/runs/{run}/question.csv", tags=["ask"], response_class=Response, responses={200: {"content": {"text/csv": {}}}}
 )
-async def question_csv(
-    request: Request,
-    served: Served,
-    head: Text = "",
-    relation: Text = "",
-    tail: Text = "",
-    top: Top = 10,
-    known: Known = False,
-    min_probability: Least = 0.0,
-) -> Response:
+async def question_csv(request: Request, served: Served, wanted: Questioned) -> Response:
     """The same answers as a table, as `kgcf complete --output` writes it."""
-    found = await question(request, served, head, relation, tail, top, known, min_probability)
+    found = await answered(request, served, wanted)
     with tempfile.TemporaryDirectory(prefix="kgcf-csv-") as folder:
         path = Path(folder) / "answers.csv"
         write_answers(found.answers, path)
@@ -153,19 +133,21 @@ async def question_csv(
         }
     },
 )
-async def answer(
-    request: Request, served: Served, head: Text, relation: Text, tail: Text, paths: Paths = 5, asked: Asked = "tail"
-) -> Response:
+async def answer(request: Request, served: Served, wanted: Explained) -> Response:
     """Why a triple is predicted, or is not, as `kgcf explain --json`."""
-    found = await explained(request, served, (head, relation, tail), paths, asked)
+    found = await explained(request, served, wanted)
     return Response(TypeAdapter(dict[str, Any]).dump_json(found.to_json()), media_type="application/json")
 
 
-async def explained(
-    request: Request, served: ServedRun, parts: tuple[str, str, str], paths: int = PATHS, asked: Asked = "tail"
-) -> Explanation:
+async def answered(request: Request, served: ServedRun, wanted: Asking) -> QuestionAnswers:
+    """Answers from the model's thread."""
+    choice = wanted.top, wanted.known, wanted.min_probability
+    return await computed(request, served, lambda _: ask(served, wanted.parts, *choice))
+
+
+async def explained(request: Request, served: ServedRun, wanted: Explaining) -> Explanation:
     """An explanation from the model's thread."""
-    return await computed(request, served, lambda _: explain(served, parts, paths, asked))
+    return await computed(request, served, lambda _: explain(served, wanted.parts, wanted.paths, wanted.asked))
 
 
 @router.get("/runs/{run}/about", tags=["run"])

@@ -9,29 +9,25 @@ from pydantic import BaseModel, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from kgcf.explanation.explanation import Explanation
 from kgcf.web import reviewing
 from kgcf.web.addresses import address
-from kgcf.web.api import computed, explained, remember
-from kgcf.web.asking import ask, entity_facts, hit, missing, search, summarise_run
+from kgcf.web.api import answered, computed, explained, remember
+from kgcf.web.asking import entity_facts, hit, missing, search, summarise_run
 from kgcf.web.charts import draw
 from kgcf.web.explanation_parts import take_apart
 from kgcf.web.guard import POLICY
 from kgcf.web.rendering import render
 from kgcf.web.reporting import can_diagnose, report, start_diagnosing
 from kgcf.web.requests import (
-    Asked,
     Chosing,
     Decide,
     Every,
-    Known,
-    Least,
-    Paths,
+    Explained,
     Propose,
+    Questioned,
     SearchText,
     Served,
     Text,
-    Top,
     Undo,
 )
 from kgcf.web.served_run import ServedRun
@@ -94,35 +90,23 @@ async def missing_page(request: Request, served: Served, name: Text, part: bool 
 
 
 @router.get("/runs/{run}/question")
-async def question_page(
-    request: Request,
-    served: Served,
-    head: Text = "",
-    relation: Text = "",
-    tail: Text = "",
-    top: Top = 10,
-    known: Known = False,
-    min_probability: Least = 0.0,
-) -> Response:
+async def question_page(request: Request, served: Served, wanted: Questioned) -> Response:
     """A question and its answers; without two parts, the form alone."""
-    parts = (head, relation, tail)
-    given = sum(part.strip() not in ("", "?") for part in parts)
-    found = None
-    if given > 1:
-        found = await computed(request, served, lambda _: ask(served, parts, top, known, min_probability))
-    values: dict[str, Any] = {"parts": parts, "top": top, "known": known, "min_probability": min_probability}
-    return render(request, "question.html", served=served, found=found, **values)
+    given = sum(part.strip() not in ("", "?") for part in wanted.parts)
+    found = await answered(request, served, wanted) if given > 1 else None
+    values = wanted.model_dump(include={"top", "known", "min_probability"})
+    return render(request, "question.html", served=served, found=found, parts=wanted.parts, **values)
 
 
 @router.get("/runs/{run}/answer")
-async def answer_page(
-    request: Request, served: Served, head: Text, relation: Text, tail: Text, paths: Paths = 5, asked: Asked = "tail"
-) -> Response:
+async def answer_page(request: Request, served: Served, wanted: Explained) -> Response:
     """Why a triple is predicted, or is not."""
-    found: Explanation = await explained(request, served, (head, relation, tail), paths, asked)
+    found = await explained(request, served, wanted)
     parts = await run_in_threadpool(take_apart, found)
     headers = {"content-security-policy": _WITH_ATTRIBUTES}  # lines of paths have their colours as attributes
-    return render(request, "answer.html", 200, headers, served=served, explanation=found, parts=parts, paths=paths)
+    return render(
+        request, "answer.html", 200, headers, served=served, explanation=found, parts=parts, paths=wanted.paths
+    )
 
 
 @router.get("/runs/{run}/about")

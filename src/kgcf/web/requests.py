@@ -1,11 +1,11 @@
 """What may be asked for, with its limits: shared by the pages and their JSON twins."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from kgcf.choices import Asked as AskedPart
+from kgcf.choices import Asked
 from kgcf.web.asking import run_called
 from kgcf.web.limits import LIMITS
 from kgcf.web.models import Kind
@@ -25,13 +25,43 @@ KindOf = Annotated[Kind | None, Query(description="Only entities, or only relati
 Every = Annotated[bool, Query(description="Every fact, or the first of each relation.")]
 Hits = Annotated[int, Query(ge=1, le=100, description="At most so many of each kind.")]
 Top = Annotated[int, Query(ge=1, le=LIMITS.top, description="At most so many answers.")]
-Paths = Annotated[int, Query(ge=1, le=LIMITS.paths, description="At most so many paths.")]
-Known = Annotated[bool, Query(description="Also show answers that are known already.")]
-Least = Annotated[float, Query(ge=0, le=1, description="Only what is at least so likely.")]
-Asked = Annotated[AskedPart, Query(description="Which end of the triple was asked for.")]
-
-
 LinkNumber = Annotated[int, Path(ge=1, le=2**53, description="Number of the link.")]
+
+
+def _part(default: Any) -> Any:  # noqa: ANN401
+    """A part of a triple as people write it."""
+    return Field(default, max_length=LIMITS.text, description="Label, name, or #number.")
+
+
+class Asking(BaseModel):
+    """A question with one part left out."""
+
+    head: str = _part("")
+    relation: str = _part("")
+    tail: str = _part("")
+    top: int = Field(default=10, ge=1, le=LIMITS.top, description="At most so many answers.")
+    known: bool = Field(default=False, description="Also show answers that are known already.")
+    min_probability: float = Field(default=0.0, ge=0, le=1, description="Only what is at least so likely.")
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """Head, relation, tail."""
+        return self.head, self.relation, self.tail
+
+
+class Explaining(BaseModel):
+    """A triple, and how much to say of it."""
+
+    head: str = _part(...)
+    relation: str = _part(...)
+    tail: str = _part(...)
+    paths: int = Field(default=5, ge=1, le=LIMITS.paths, description="At most so many paths.")
+    asked: Asked = Field(default="tail", description="Which end of the triple was asked for.")
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """Head, relation, tail."""
+        return self.head, self.relation, self.tail
 
 
 class Decide(BaseModel):
@@ -83,3 +113,5 @@ class Choice(BaseModel):
 
 
 Chosing = Annotated[Choice, Query()]
+Questioned = Annotated[Asking, Query()]
+Explained = Annotated[Explaining, Query()]

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from pykeen.losses import BCEWithLogitsLoss, CrossEntropyLoss, NSSALoss
 from pykeen.models import ERModel
-from pykeen.nn.modules import ConvEInteraction, Interaction, TransEInteraction, TuckERInteraction
+from pykeen.nn.modules import Interaction, TransEInteraction
 from pykeen.nn.representation import Embedding, Representation
 from pykeen.triples import CoreTriplesFactory
 from pykeen.utils import NoRandomSeedNecessary
@@ -114,7 +114,7 @@ def _interaction(settings: OneToAllSettings) -> Interaction | str:
     if isinstance(settings, kinds.ConvolutionSettings):
         return _convolution(settings)
     if isinstance(settings, kinds.TuckerSettings):
-        return TuckERInteraction(
+        return interactions.CoreInteraction(
             embedding_dim=settings.dimension,
             relation_dim=settings.relation_dimension,
             head_dropout=settings.head_dropout,
@@ -124,13 +124,13 @@ def _interaction(settings: OneToAllSettings) -> Interaction | str:
     if isinstance(settings, kinds.LowferSettings):
         dropouts = settings.head_dropout, settings.product_dropout, settings.output_dropout
         return interactions.LowferInteraction(settings.dimension, settings.relation_dimension, settings.rank, *dropouts)
-    return "ComplEx" if settings.model == "complex" else "DistMult"
+    return "ComplEx" if settings.model == "complex" else interactions.ProductInteraction()
 
 
 def _convolution(settings: kinds.ConvolutionSettings) -> Interaction:
     """ConvE's, on vectors as images that are nearly square."""
     height, width = settings.image
-    return ConvEInteraction(
+    return interactions.ConvolutionInteraction(
         output_channels=settings.filters,
         embedding_height=height,
         embedding_width=width,

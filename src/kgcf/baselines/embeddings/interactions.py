@@ -1,13 +1,60 @@
-"""Score functions that PyKEEN lacks, in its scheme: HAKE, LowFER, RotatE's sum of moduli, 1-N translations."""
+"""Score functions that PyKEEN lacks, in its scheme: HAKE, LowFER, RotatE's sum of moduli; and all tails at once.
+
+PyKEEN multiplies out a table [B, N, D] to score B questions against N tails; the models that are trained so have one
+matrix product instead.
+"""
 
 import math
 from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
-from pykeen.nn.modules import Interaction
+from pykeen.nn.modules import ConvEInteraction, DistMultInteraction, Interaction, TuckERInteraction
 from torch import Tensor, nn
 from torch.nn import functional
+
+
+def _all_tails(h: Tensor, t: Tensor) -> bool:
+    """Whether heads [B, 1, D] are asked about the same tails [1, N, D]."""
+    return h.ndim == 3 and t.ndim == 3 and h.shape[1] == 1 and t.shape[0] == 1
+
+
+def _unit_vectors(t: Tensor) -> Tensor:
+    """[1, D, D]: the products of a vector with these are the vector itself."""
+    return torch.eye(t.shape[-1], dtype=t.dtype, device=t.device)[None]
+
+
+class ProductInteraction(DistMultInteraction):  # type: ignore[misc]
+    """DistMult."""
+
+    def forward(self, h: Tensor, r: Tensor, t: Tensor) -> Tensor:
+        """Scores of h [..., D], r [..., D], t [..., D]."""
+        joint = h * r
+        return joint[:, 0] @ t[0].T if _all_tails(joint, t) else super().forward(h, r, t)
+
+
+class CoreInteraction(TuckERInteraction):  # type: ignore[misc]
+    """TuckER."""
+
+    def forward(self, h: Tensor, r: Tensor, t: Tensor) -> Tensor:
+        """Scores of h [..., D], r [..., D'], t [..., D]."""
+        if not _all_tails(h, t):
+            return super().forward(h, r, t)  # type: ignore[no-any-return]
+        joint: Tensor = super().forward(h, r, _unit_vectors(t))
+        return joint @ t[0].T
+
+
+class ConvolutionInteraction(ConvEInteraction):  # type: ignore[misc]
+    """ConvE."""
+
+    def forward(self, h: Tensor, r: Tensor, t: Sequence[Tensor]) -> Tensor:
+        """Scores of h [..., D], r [..., D] and tails (vector [..., D], offset [...])."""
+        vectors, offsets = t
+        if not _all_tails(h, vectors):
+            return super().forward(h, r, t)  # type: ignore[no-any-return]
+        units = _unit_vectors(vectors)
+        joint: Tensor = super().forward(h, r, (units, units.new_zeros(units.shape[:-1])))
+        return joint @ vectors[0].T + offsets
 
 
 class TranslationInteraction(Interaction):  # type: ignore[misc]
@@ -20,7 +67,7 @@ class TranslationInteraction(Interaction):  # type: ignore[misc]
     def forward(self, h: Tensor, r: Tensor, t: Tensor) -> Tensor:
         """Scores of h [..., D], r [..., D], t [..., D]."""
         moved = h + r
-        if moved.ndim == 3 and t.ndim == 3 and moved.shape[1] == 1 and t.shape[0] == 1:  # [B, 1, D] against [1, N, D]
+        if _all_tails(moved, t):
             return self.margin - torch.cdist(moved[:, 0], t[0], p=1)
         return self.margin - (moved - t).abs().sum(dim=-1)
 

@@ -8,7 +8,7 @@ from scipy import stats
 
 from kgcf.reproduction.report import pictures
 from kgcf.reproduction.report.gathering import Gathered
-from kgcf.reproduction.targets import BASE, DEFAULT
+from kgcf.reproduction.targets import BASE, PATHS
 
 _LEAST = 5  # relations that a correlation needs
 Point = tuple[int, float, float]  # train triples, gain in MRR, questions
@@ -16,7 +16,7 @@ Point = tuple[int, float, float]  # train triples, gain in MRR, questions
 
 def gains(found: Gathered, dataset: str) -> list[Point]:
     """Every relation with questions: its train triples, the mean gain over shared seeds, its questions."""
-    ours, theirs = found.results(dataset, DEFAULT), found.results(dataset, BASE)
+    ours, theirs = found.results(dataset, PATHS), found.results(dataset, BASE)
     seeds = sorted(set(ours) & set(theirs))
     if not seeds:
         return []

@@ -49,12 +49,13 @@ class Gathered:
 
 
 def gather(store: Store, target: str) -> Gathered | None:
-    """The finished cells of the scale that has most, the larger one of equals; None where none has any.
+    """The finished cells of the scale that has most, of equals the one that asks for least; None where none has any.
 
-    Scales share cells: a small graph that is trained until validation is satisfied is the same at every one.
+    Scales share cells: a small graph that is trained until validation is satisfied is the same at every one, and says
+    nothing of a larger scale until something of that one alone is there.
     """
     best: Gathered | None = None
-    for scale in SCALES:
+    for scale in reversed(SCALES):
         cells = TARGETS[target](scale)
         found = [(cell, result) for cell in cells if (result := store.read(cell)) is not None]
         if len(found) > (len(best.found) if best is not None else 0):

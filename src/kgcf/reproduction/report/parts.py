@@ -9,7 +9,7 @@ WHOLE, WITHOUT = list(ABLATIONS)[:2]
 
 def parts_section(found: Gathered) -> list[str]:
     """MRR of every variant, its difference to the whole, and the control."""
-    lines = ["## Ablations", "", found.line, "", f"Test MRR; in brackets the difference to “{WHOLE}”.", ""]
+    lines = ["## Ablations", "", found.line, "", f"Test MRR, paths alone; in brackets the difference to “{WHOLE}”.", ""]
     rows = []
     for variant in found.variants():
         row = [variant]

@@ -1,5 +1,6 @@
 """The plots of the report; the same numbers give the same bytes."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from matplotlib.figure import Figure
 from kgcf.figure_files import drawable, save_picture
 
 _BLUE, _RED, _GREY = "#4477aa", "#ee6677", "#777777"
+_BRIGHT = 0.6  # from here on viridis is too bright for white letters
 
 
 def draw_distribution(dataset: str, relations: Mapping[str, Mapping[str, Any]], path: Path) -> None:
@@ -33,10 +35,14 @@ def draw_weights(dataset: str, values: Mapping[tuple[float, float], float], path
     figure = Figure(figsize=(4.6, 3.8), layout="constrained")
     axes = figure.add_subplot()
     table = [[values.get((alpha, beta), float("nan")) for beta in betas] for alpha in alphas]
+    low, high = min(values.values()), max(values.values())
     axes.imshow(table, cmap="viridis", aspect="auto")
     for row, line in enumerate(table):
         for column, value in enumerate(line):
-            axes.text(column, row, f"{value:.3f}", ha="center", va="center", color="white", fontsize=8)
+            if math.isnan(value):
+                continue  # not computed yet
+            colour = "black" if value > low + _BRIGHT * (high - low) else "white"
+            axes.text(column, row, f"{value:.3f}", ha="center", va="center", color=colour, fontsize=8)
     axes.set_xticks(range(len(betas)), [f"{beta:g}" for beta in betas])
     axes.set_yticks(range(len(alphas)), [f"{alpha:g}" for alpha in alphas])
     axes.set_xlabel("β")
