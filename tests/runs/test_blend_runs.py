@@ -1,6 +1,7 @@
 """Several runs as one: shares from validation, a folder that needs nothing else, answers that are the weighted sum."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,16 @@ def test_it_evaluates_predicts_scores_and_explains_like_a_run(runs: tuple[Path, 
     assert f"Paths and memory are those of {blended.ensemble.names[0]}" in str(explained)
     assert blended.calibration is not None
     assert len(blended.complete("friend", top=5)) == 5
+
+
+def test_a_run_without_weight_is_not_said_to_answer(blended: Run) -> None:
+    opened = kgcf.open(blended.folder.path)
+    assert opened.ensemble is not None
+    answer = opened.predict("e3", "friend", top=1, observed="train")[0]
+    other = opened.ensemble.names[1]
+    for weight, said in ((1.0, f"what {other} adds to the answer is not explained"), (0.0, "have no weight")):
+        opened.ensemble = replace(opened.ensemble, weights=(1.0, weight))
+        assert said in str(opened.explain(answer.head, "friend", answer.tail, observed="train"))
 
 
 def test_shares_follow_validation() -> None:

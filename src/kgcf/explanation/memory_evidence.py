@@ -118,10 +118,14 @@ def memory_sentences(evidence: MemoryEvidence | None, relation: Named) -> Iterat
 
 
 def run_sentences(names: tuple[str, ...]) -> Iterator[str]:
-    """Of a blend of runs: whose paths are shown; nothing for a single run."""
-    if names:
-        others = ", ".join(names[1:])
-        yield f"Paths and memory are those of {names[0]}; the answer is also that of {others}, which are not explained."
+    """Of a blend of runs: whose paths are shown, and who else answers, unexplained; nothing for a single run."""
+    if not names:
+        return
+    shown, *others = names
+    if others:
+        yield f"Paths and memory are those of {shown}; what {', '.join(others)} adds to the answer is not explained."
+    else:
+        yield f"Paths and memory are those of {shown}; the other runs of the blend have no weight."
 
 
 def about_paths_sentences(evidence: MemoryEvidence | None) -> Iterator[str]:

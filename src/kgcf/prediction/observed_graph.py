@@ -32,6 +32,12 @@ class Companions:
     weights: tuple[float, ...]  # of this run and of the others
     names: tuple[str, ...]  # of this run and of the others
 
+    @property
+    def heard(self) -> tuple[str, ...]:
+        """This run, then those of the others that change an answer: validation may have given some no weight."""
+        others = zip(self.names[1:], self.weights[1:], strict=True)
+        return (self.names[0], *(name for name, weight in others if weight))
+
 
 class ObservedGraph:
     """Binds a model to a graph and its treatment; everything that answers questions goes through here."""
