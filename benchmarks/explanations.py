@@ -25,6 +25,7 @@ from kgcf.data.dataset import Split
 from kgcf.data.hiding import Remove
 from kgcf.explanation.case import Case, open_case
 from kgcf.machine.provenance import provenance
+from kgcf.prediction.observed_graph import with_paths
 from kgcf.progress import showing
 from kgcf.runs.run import Run
 from mechanisms import measure_gold
@@ -118,7 +119,7 @@ class Questions:
 
     def gold(self) -> dict[str, Any]:
         """Curated mechanisms, on the pairs that have one."""
-        observed = self.run.bind(self._task.observed, self._task.entities)
+        observed = with_paths(self.run.bind(self._task.observed, self._task.entities))
         drawn = draw_questions(self._task.queries, self._count, self._seed)
         return measure_gold(observed, drawn, remove_rule(self.run), self._seed)
 
@@ -146,7 +147,7 @@ class Questions:
         return self.run.data.valid if self._split == "valid" else self.run.data.test
 
     def _cases(self, run: Run, queries: NDArray[np.int32]) -> Iterator[Case]:
-        observed = run.bind(self._task.observed, self._task.entities)
+        observed = with_paths(run.bind(self._task.observed, self._task.entities))
         for h, r, t in draw_questions(queries, self._count, self._seed).tolist():
             yield open_case(observed, h, r, t, remove_rule(run))
 

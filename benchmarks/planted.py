@@ -17,6 +17,7 @@ import kgcf
 from kgcf.explanation.case import Case, open_case
 from kgcf.explanation.paths import Path as GraphPath
 from kgcf.explanation.patterns import pattern_of
+from kgcf.prediction.observed_graph import with_paths
 from kgcf.runs.run import Run
 from rivals import RIVALS, removal_paths, rival_paths
 
@@ -115,7 +116,7 @@ def measure_planted(plan: Plan, folder: Path, split: str = "test") -> dict[str, 
     """How often the first path is the planted rule, for the paths shown and for their rivals."""
     run = train(plan, folder)
     task = run.data.test if split == "test" else run.data.valid
-    observed = run.bind(task.observed, task.entities)
+    observed = with_paths(run.bind(task.observed, task.entities))
     cases = [open_case(observed, h, r, t, "triple") for h, r, t in task.queries[:ASKED].tolist()]
     found: dict[str, list[str]] = {}
     for name in ("removal", *RIVALS):

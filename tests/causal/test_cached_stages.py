@@ -15,6 +15,7 @@ from kgcf.causal.cached_stages import CausalStages
 from kgcf.causal.treatment import Treatment, TreatmentSettings, assign_treatment
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.pipeline import Execution
+from kgcf.prediction.observed_graph import with_paths
 from kgcf.runs.run import Run
 from tests.training.tiny import dataset
 
@@ -71,7 +72,7 @@ def test_training_takes_what_was_computed_before(tmp_path: Path, counted: dict[s
 
 def test_answers_use_the_treatment_that_the_run_keeps(run: Run, counted: dict[str, int]) -> None:
     opened = kgcf.open(run.folder.path)
-    bound = opened.observe(observed="train")
+    bound = with_paths(opened.observe(observed="train"))
     assert counted["assign_treatment"] == 0
     assert bound.treatment is not None
     fresh = assign_treatment(bound.graph, opened.settings.treatment)
@@ -79,7 +80,7 @@ def test_answers_use_the_treatment_that_the_run_keeps(run: Run, counted: dict[st
 
 
 def test_everything_observed_is_labelled_once(run: Run, counted: dict[str, int]) -> None:
-    found = [kgcf.open(run.folder.path).observe().treatment for _ in range(2)]
+    found = [with_paths(kgcf.open(run.folder.path).observe()).treatment for _ in range(2)]
     assert counted["assign_treatment"] == 1
     graph = run.data.test.known
     fresh = assign_treatment(graph, run.settings.treatment)

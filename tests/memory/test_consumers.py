@@ -15,7 +15,7 @@ from kgcf.prediction.blending.scorer import MemoryScorer
 from kgcf.prediction.calibration.completed_links import uncalibrated
 from kgcf.prediction.calibration.sampling import collect_best
 from kgcf.prediction.entity_links import missing_links
-from kgcf.prediction.observed_graph import ObservedGraph
+from kgcf.prediction.observed_graph import ObservedGraph, with_paths
 from kgcf.prediction.proposals import collect_proposals
 from tests.memory.remembering import LOST, WEIGHTS, Remembering
 
@@ -91,7 +91,7 @@ def test_another_graph_and_a_graph_of_other_entities_have_no_memory(town: Rememb
     triples = [
         (data.entities.label(h), data.relations.label(r), data.entities.label(t)) for h, r, t in data.graph.triples
     ]
-    other = [run.observe(graph=triples) for run in (town.paths, town.both)]
+    other = [with_paths(run.observe(graph=triples)) for run in (town.paths, town.both)]
     assert other[1].recall is None
     heads, relations = np.repeat(np.arange(5), 6), np.tile(EVERY, 5)
     mine, theirs = (each.scorer.score_tails(heads, relations) for each in other)

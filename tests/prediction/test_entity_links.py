@@ -10,6 +10,7 @@ from kgcf.pipeline import fit
 from kgcf.prediction.calibration.completed_links import uncalibrated
 from kgcf.prediction.completion import complete, plan_completion
 from kgcf.prediction.entity_links import missing_links
+from kgcf.prediction.observed_graph import with_paths
 from kgcf.runs.run import Run
 from tests.training.tiny import TINY, dataset, write_folder
 
@@ -66,7 +67,7 @@ def test_an_entity_without_facts_has_none(run: Run) -> None:
 
 
 def test_two_threads_have_two_workspaces(run: Run) -> None:
-    observed = run.observe()
+    observed = with_paths(run.observe())
     other = observed.for_another_thread()
     assert observed.scorer is not other.scorer
     assert observed.planner is not other.planner

@@ -13,6 +13,7 @@ from kgcf.data.source import read
 from kgcf.errors import SettingsError
 from kgcf.memory.trainer import MemoryTrainer
 from kgcf.pipeline import Execution
+from kgcf.prediction.observed_graph import with_paths
 from kgcf.runs.folder import RunFolder
 from kgcf.runs.memory_stage import LEAST_TRIPLES, memory_stage, why_without
 from kgcf.storage import map_arrays
@@ -159,9 +160,9 @@ def test_an_inductive_test_is_answered_by_paths_alone(tmp_path: Path) -> None:
     run = kgcf.fit(tmp_path / "pair", tmp_path / "run", changes=CHANGES)
     assert run.recall is not None
     task = run.data.test
-    both = run.bind(task.observed, task.entities)
+    both = with_paths(run.bind(task.observed, task.entities))
     assert both.recall is None
-    assert run.bind(run.data.graph, run.data.entities).recall is not None
+    assert with_paths(run.bind(run.data.graph, run.data.entities)).recall is not None
     heads, relations = np.repeat(np.arange(6), 6), np.tile(np.arange(6), 6)
     found = both.scorer.score_tails(heads, relations)
     run.recall = None

@@ -11,9 +11,9 @@ from kgcf.data.hiding import Remove, hide_known
 from kgcf.data.vocabulary import name_and_label
 from kgcf.errors import MissingExtraError, SettingsError
 from kgcf.plain_tables import html_table, text_table
+from kgcf.prediction.answering_graph import AnsweringGraph
 from kgcf.prediction.calibration.fitting import Method
 from kgcf.prediction.calibration.sampling import best_first
-from kgcf.prediction.observed_graph import ObservedGraph
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +112,7 @@ class Found:
     heard: NDArray[np.bool_]  # [A] whether memory has a say
 
 
-def name_answers(observed: ObservedGraph, found: Found) -> Answers:
+def name_answers(observed: AnsweringGraph, found: Found) -> Answers:
     """Answers with probability, labels and names."""
     entities, relations = observed.entities, observed.relations
     probabilities = observed.probabilities(found.logits, found.reached, found.heard)
@@ -162,7 +162,7 @@ class Question:
 
 
 def predict(
-    observed: ObservedGraph,
+    observed: AnsweringGraph,
     question: Question,
     top: int = 10,
     show_known: bool = False,
@@ -173,7 +173,7 @@ def predict(
 
 
 def find_answers(
-    observed: ObservedGraph,
+    observed: AnsweringGraph,
     question: Question,
     top: int = 10,
     show_known: bool = False,
@@ -217,7 +217,7 @@ class Scored:
     heard: NDArray[np.bool_]  # [Q] whether memory has a say
 
 
-def score_triples(observed: ObservedGraph, triples: NDArray[np.int64], remove: Remove) -> Scored:
+def score_triples(observed: AnsweringGraph, triples: NDArray[np.int64], remove: Remove) -> Scored:
     """Score triples as tail questions; of one that is in the graph its question does not see what training hid."""
     heads, relations, tails = triples.T
     logits, support = np.empty(len(triples)), np.empty((2, len(triples)), dtype=bool)
@@ -230,7 +230,7 @@ def score_triples(observed: ObservedGraph, triples: NDArray[np.int64], remove: R
     return Scored(logits, *support)
 
 
-def _find_relations(observed: ObservedGraph, question: Question, top: int, show_known: bool) -> Found:
+def _find_relations(observed: AnsweringGraph, question: Question, top: int, show_known: bool) -> Found:
     assert question.head is not None
     assert question.tail is not None
     head, tail = (observed.entities.id(name, "entity") for name in (question.head, question.tail))

@@ -12,11 +12,11 @@ from kgcf.data.hiding import HiddenTriples
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import DataError
 from kgcf.machine import memory_bound as bound
+from kgcf.prediction.answering_graph import AnsweringGraph
 from kgcf.prediction.calibration.fitting import UNCALIBRATED, Calibration
-from kgcf.prediction.observed_graph import ObservedGraph
 
 
-class BaselineGraph(ObservedGraph):
+class BaselineGraph(AnsweringGraph):
     """Binds a baseline to a graph; its score of a tail is its logit."""
 
     def __init__(
@@ -29,24 +29,14 @@ class BaselineGraph(ObservedGraph):
         train: KnowledgeGraph | None = None,
         memory: float = bound.DEFAULT,
     ) -> None:
+        super().__init__(graph, entities, trained.relations, calibration, train, memory)
         self.baseline = baseline
-        self.graph = graph
-        self.entities = entities
-        self.relations = trained.relations
-        self.treatment = None
-        self.calibration = calibration
-        self.paths_calibration = None
-        self.train = train or graph
-        self.memory = memory
-        self.recall = None  # a baseline is a memory, or has none
-        self.companions = None
-        self._threads = None
         self._trained = trained.graph
         moved = baseline.knows_entities and entities is not trained.entities
         self._ids = _trained_ids(entities, trained) if moved else None
 
     @cached_property
-    def scorer(self) -> ReachScorer:  # type: ignore[override]
+    def scorer(self) -> ReachScorer:
         """Ranks every entity."""
         if self._ids is not None:
             return _Renumbered(self.baseline.scorer(self._trained, self.memory), self._ids)

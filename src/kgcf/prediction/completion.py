@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.errors import SettingsError
+from kgcf.prediction.answering_graph import AnsweringGraph
 from kgcf.prediction.answers import Answers, Found, name_answers
 from kgcf.prediction.calibration.completed_links import GIVEN, CompletionCalibration, Scope, uncalibrated
 from kgcf.prediction.calibration.fitting import UNCALIBRATED
-from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import Advance, silent
 
 _CHUNK = 64
@@ -40,7 +40,7 @@ class CompletionTask:
         return np.stack([np.array(drawn, dtype=np.int64), self.relations[groups]], axis=1)
 
 
-def plan_completion(observed: ObservedGraph, relations: Sequence[str] | None, every_entity: bool) -> CompletionTask:
+def plan_completion(observed: AnsweringGraph, relations: Sequence[str] | None, every_entity: bool) -> CompletionTask:
     """The questions of some relations (all by default): the entities already seen as heads, or every entity."""
     graph = observed.graph
     chosen = np.arange(graph.relation_count) if relations is None else observed.relations.ids(relations, "relation")
@@ -52,7 +52,7 @@ def plan_completion(observed: ObservedGraph, relations: Sequence[str] | None, ev
     return CompletionTask(chosen, every_entity, heads)
 
 
-def estimate_seconds(observed: ObservedGraph, task: CompletionTask, sample: int = 16) -> float:
+def estimate_seconds(observed: AnsweringGraph, task: CompletionTask, sample: int = 16) -> float:
     """What the whole task will take, from a few of its questions drawn evenly; the first call warms up."""
     count = task.question_count
     if not count:
@@ -106,7 +106,7 @@ class RankedLinks:
 
 
 def complete(
-    observed: ObservedGraph,
+    observed: AnsweringGraph,
     task: CompletionTask,
     top: int,
     min_probability: float = 0.0,
@@ -130,7 +130,7 @@ def complete(
 
 
 def rank_links(
-    observed: ObservedGraph,
+    observed: AnsweringGraph,
     task: CompletionTask,
     calibration_in_use: CompletionCalibration,
     top: int,
@@ -168,7 +168,7 @@ _Link = tuple[float, float, int, int, int, bool]  # probability, logit, −head,
 
 
 def _promising(
-    observed: ObservedGraph,
+    observed: AnsweringGraph,
     heads: NDArray[np.int64],
     sides: Sides,
     calibration_in_use: CompletionCalibration,

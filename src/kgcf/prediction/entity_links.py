@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from kgcf.prediction.answering_graph import AnsweringGraph
 from kgcf.prediction.answers import Answers, Found, name_answers
 from kgcf.prediction.calibration.completed_links import GIVEN, CompletionCalibration
 from kgcf.prediction.calibration.fitting import UNCALIBRATED
 from kgcf.prediction.completion import Sides, new_links
-from kgcf.prediction.observed_graph import ObservedGraph
 
 _AT_ONCE = 8  # questions that are ranked before somebody may say stop
 _SCORED_AT_ONCE = 32  # triples that are scored before somebody may
@@ -27,7 +27,7 @@ class _Links:
 
 
 def missing_links(
-    observed: ObservedGraph,
+    observed: AnsweringGraph,
     entity: int,
     calibration: CompletionCalibration,
     top: int = 10,
@@ -65,7 +65,7 @@ def missing_links(
 
 
 def _tail_logits(
-    observed: ObservedGraph, triples: NDArray[np.int64], attend: Callable[[], None]
+    observed: AnsweringGraph, triples: NDArray[np.int64], attend: Callable[[], None]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
     """[A] the logits of triples as answers to (head, relation, ?); whether a path reaches them, or memory has a say."""
     logits, support = np.empty(len(triples)), np.empty((2, len(triples)), dtype=bool)
@@ -80,7 +80,7 @@ def _tail_logits(
 
 
 def _best(
-    observed: ObservedGraph,
+    observed: AnsweringGraph,
     entity: int,
     relation: int,
     scores: NDArray[np.float32],

@@ -1,4 +1,4 @@
-"""A model at work on one observed graph: scores of all entities, and exact logits of chosen candidates."""
+"""KGCF at work on one observed graph: scores of all entities, and exact logits of chosen candidates."""
 
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -16,6 +16,7 @@ from kgcf.machine import memory_bound as bound
 from kgcf.model.kgcf import KGCF
 from kgcf.model.scorer import GraphScorer
 from kgcf.prediction.answer_logits import AnswerLogits
+from kgcf.prediction.answering_graph import AnsweringGraph
 from kgcf.prediction.blending.ensemble import EnsembleScorer
 from kgcf.prediction.blending.recall import Recall
 from kgcf.prediction.blending.scorer import BlendedScorer
@@ -39,8 +40,8 @@ class Companions:
         return (self.names[0], *(name for name, weight in others if weight))
 
 
-class ObservedGraph:
-    """Binds a model to a graph and its treatment; everything that answers questions goes through here."""
+class ObservedGraph(AnsweringGraph):
+    """Binds KGCF to a graph and its treatment, with memory and other runs beside it where there are any."""
 
     def __init__(
         self,
@@ -57,15 +58,9 @@ class ObservedGraph:
         companions: "Companions | None" = None,
         paths_calibration: Calibration | None = None,
     ) -> None:
+        super().__init__(graph, entities, relations, calibration, train, memory, paths_calibration)
         self.model = model
-        self.graph = graph
-        self.entities = entities
-        self.relations = relations
         self.treatment = treatment
-        self.calibration = calibration
-        self.paths_calibration = paths_calibration  # of answers in which memory has no say; None: the same
-        self.train = train or graph  # whose half-links tell whether an entity was seen on a side of a relation
-        self.memory = memory  # bytes that one thread may hold to compute
         self.recall = recall  # None: no memory has a say about these entities
         self.companions = companions  # None: this model alone
         self._threads = threads
@@ -94,23 +89,11 @@ class ObservedGraph:
         """Ranks every entity by this run alone."""
         return self.paths if self.recall is None else BlendedScorer(self.paths, self.recall)
 
-    def score_supported(
-        self, heads: NDArray[np.int64], relations: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
-        """[B, N] scores; whether a path reaches an entity; whether the score is a logit that means something."""
-        scores, reached = self.scorer.score_with_reach(heads, relations)
-        return scores, reached, self.supported(heads, relations, reached)
-
     @cached_property
     def paths(self) -> GraphScorer:
         """Ranks every entity by paths alone."""
         treated = None if self.treatment is None else self.treatment.treated
         return GraphScorer(self.model, self.graph, treated, self._threads, self.memory)
-
-    @property
-    def questions_at_once(self) -> int:
-        """How many questions to rank in one go: their scores of all entities are held together."""
-        return bound.questions_at_once(self.memory, self.graph.entity_count)
 
     @cached_property
     def planner(self) -> Planner:
@@ -188,12 +171,6 @@ class ObservedGraph:
         lost = 0.0 if self.recall is None else self.recall.blend.unreached
         return np.where(heard & ~reached, lost, 0.0)
 
-    def supported(
-        self, heads: NDArray[np.int64], relations: NDArray[np.int64], reached: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
-        """[B, N] whose scores are logits that mean something: a path reaches them, or memory has a say."""
-        return reached | self.hears(heads, relations)[:, None]
-
     @property
     def _every(self) -> tuple["ObservedGraph", ...]:
         """This run and those beside it."""
@@ -221,17 +198,6 @@ class ObservedGraph:
             other.companions = replace(other.companions, others=beside)
         return other
 
-    def calibration_of(self, heard: bool) -> Calibration:
-        """How the logit of an answer becomes a probability: memory moves logits, so it depends on who spoke."""
-        return self.calibration if heard or self.paths_calibration is None else self.paths_calibration
-
-    def probabilities(
-        self, logits: NDArray[np.float64], reached: NDArray[np.bool_], heard: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """[A] probabilities of answers: calibrated where the run has a calibration, else the sigmoid."""
-        own, alone = (self.calibration_of(spoke).probabilities(logits, reached | heard) for spoke in (True, False))
-        return np.where(heard, own, alone)
-
     def logits_of_ranked(
         self,
         head: int,
@@ -258,13 +224,11 @@ class ObservedGraph:
             logits[~reached[found]] = self.logits(np.array([head]), np.array([relation]), moved[None, :])[0][0]
         return logits
 
-    def half_links(
-        self, heads: NDArray[np.int64], relations: NDArray[np.int64], tails: NDArray[np.int64]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """[A], [A]: whether train has any triple (h, r, ·), and any (·, r, t)."""
-        begin, end = self.train.tail_ranges(heads, relations)
-        first, last = self.train.tail_ranges(tails, relations + self.train.relation_count)
-        return end > begin, last > first
+
+def with_paths(bound: AnsweringGraph) -> ObservedGraph:
+    """The same graph where KGCF is known to answer: baselines are refused before anybody asks for their paths."""
+    assert isinstance(bound, ObservedGraph)
+    return bound
 
 
 @dataclass(frozen=True, eq=False)

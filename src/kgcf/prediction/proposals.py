@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgcf.data.graph import KnowledgeGraph
+from kgcf.prediction.answering_graph import AnsweringGraph
 from kgcf.prediction.calibration.completed_links import Scope, group_count, link_groups
 from kgcf.prediction.calibration.link_curves import Proposals
 from kgcf.prediction.completion import Sides, new_links
-from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import Advance, silent
 
 BEST = 100  # links of a question that are all looked at
@@ -31,7 +31,7 @@ class DrawnQuestions:
 
 
 def draw_questions(
-    observed: ObservedGraph,
+    observed: AnsweringGraph,
     held_back: NDArray[np.int32],
     scope: Scope,
     limit: int | None,
@@ -74,7 +74,7 @@ def shares(counts: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
 
 
 def collect_proposals(
-    observed: ObservedGraph,
+    observed: AnsweringGraph,
     held_back: NDArray[np.int32],
     scope: Scope = "seen",
     limit: int | None = None,

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from kgcf.errors import SettingsError, closest, unknown_name
 from kgcf.explanation.how import How
+from kgcf.prediction.answering_graph import AnsweringGraph
 from kgcf.prediction.answers import UNKNOWN, Question
-from kgcf.prediction.observed_graph import ObservedGraph
 
 SPLITS = ("train", "valid", "test")
 
@@ -81,7 +81,7 @@ def as_names(names: str | Iterable[str] | None) -> list[str] | None:
     return [names] if isinstance(names, str) else list(names)
 
 
-def as_triples(bound: ObservedGraph, triples: Iterable[Sequence[str]]) -> NDArray[np.int64]:
+def as_triples(bound: AnsweringGraph, triples: Iterable[Sequence[str]]) -> NDArray[np.int64]:
     """[Q, 3] the ids of triples of names or labels."""
     rows = [list(row) if not isinstance(row, str) else [row] for row in triples]
     wrong = next((row for row in rows if len(row) != 3), None)

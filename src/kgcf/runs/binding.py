@@ -6,10 +6,11 @@ from kgcf.baselines.contract import Baseline
 from kgcf.data.dataset import Dataset
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
+from kgcf.prediction.answering_graph import AnsweringGraph
 from kgcf.prediction.baseline_graph import BaselineGraph
 from kgcf.prediction.blending.recall import Recall
 from kgcf.prediction.calibration.fitting import UNCALIBRATED
-from kgcf.prediction.observed_graph import Companions, ObservedGraph
+from kgcf.prediction.observed_graph import Companions, ObservedGraph, with_paths
 from kgcf.runs.stages import treatment_to_answer
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def bind_run(
     run: "Run", graph: KnowledgeGraph, entities: Vocabulary, train: KnowledgeGraph | None, own: bool
-) -> ObservedGraph:
+) -> AnsweringGraph:
     """The run on one graph; memory has a say only where the entities are the run's `own`, numbered as in training."""
     calibration = UNCALIBRATED if run.calibration is None else run.calibration.calibration
     alone = None if run.calibration is None else run.calibration.paths
@@ -55,7 +56,7 @@ def _companions(
     """The runs beside this one, on the same graph."""
     if run.ensemble is None:
         return None
-    bound = tuple(other.bind(graph, entities, train, own=own) for other in run.others)
+    bound = tuple(with_paths(other.bind(graph, entities, train, own=own)) for other in run.others)
     return Companions(bound, run.ensemble.weights, run.ensemble.names)
 
 

@@ -25,6 +25,7 @@ from kgcf.prediction.blending.recall import Recall
 from kgcf.prediction.blending.reciprocal_ranks import collect_reciprocal_ranks
 from kgcf.prediction.blending.scorer import MemoryScorer
 from kgcf.prediction.calibration.calibrate import Bind, validation_task
+from kgcf.prediction.observed_graph import with_paths
 from kgcf.progress import Minutes, showing
 from kgcf.runs.folder import MEMORY_CHECKPOINT, RunFolder
 from kgcf.runs.training_log import log_position
@@ -74,7 +75,7 @@ def _make(folder: RunFolder, data: Dataset, settings: Settings, bind: Bind, list
     limit, seed = chosen.validate_triples, chosen.seed
     asked = 2 * (len(task) if limit is None else min(limit, len(task)))
     with showing("weighing paths and memory", asked) as advance:
-        ranks = collect_reciprocal_ranks(bind(task).paths, memory, task, limit, seed, advance)
+        ranks = collect_reciprocal_ranks(with_paths(bind(task)).paths, memory, task, limit, seed, advance)
     blend = fit_blend(ranks, len(data.relations), chosen.enabled, seed, **memory.facts)
     if blend.used:
         memory.save(folder.file(MEMORY))

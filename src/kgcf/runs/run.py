@@ -20,13 +20,13 @@ from kgcf.explanation.how import How
 from kgcf.machine.devices import CPU, find_device
 from kgcf.model.kgcf import KGCF
 from kgcf.plain_tables import html_table
+from kgcf.prediction.answering_graph import AnsweringGraph
 from kgcf.prediction.answers import Answers, predict, score_triples
 from kgcf.prediction.blending.recall import Recall
 from kgcf.prediction.calibration.calibrate import LIMIT, Request, calibrate_completion, calibrate_run
 from kgcf.prediction.calibration.completed_links import CompletionCalibration, Scope
 from kgcf.prediction.calibration.record import CalibrationRecord, open_record
 from kgcf.prediction.completion import complete, plan_completion
-from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import Advance, silent
 from kgcf.runs.any_model import read_any_model, write_any_model
 from kgcf.runs.arguments import (
@@ -265,12 +265,12 @@ class Run:
         """Explains many triples on one observed graph; `graph` and `observed` as in `observe`."""
         return self._explainer(self.observe(graph, observed))
 
-    def _explainer(self, bound: ObservedGraph) -> "Explainer":
+    def _explainer(self, bound: AnsweringGraph) -> "Explainer":
         from kgcf.runs.explaining import make_explainer  # slow to import, and only needed to explain
 
         return make_explainer(self, bound, self._remove)
 
-    def observe(self, graph: Any = None, observed: Observed = "all") -> ObservedGraph:  # noqa: ANN401
+    def observe(self, graph: Any = None, observed: Observed = "all") -> AnsweringGraph:  # noqa: ANN401
         """The model on everything the user gave, on train alone, or on another graph with the same relations."""
         check_choice("observed", observed, Observed)
         if graph is not None:
@@ -283,7 +283,7 @@ class Run:
 
     def bind(
         self, graph: KnowledgeGraph, entities: Vocabulary, train: KnowledgeGraph | None = None, *, own: bool = True
-    ) -> ObservedGraph:
+    ) -> AnsweringGraph:
         """The model on one graph and the treatment it gives; `train` is its train part, if not all of it.
 
         Memory has a say only where the entities are the run's `own`, numbered as they were in training.
@@ -295,6 +295,6 @@ class Run:
         """What a question about a triple of the graph must not see, as in training."""
         return "pair" if self.settings.training.remove == "pair" else "triple"
 
-    def bind_task(self, task: Split) -> ObservedGraph:
+    def bind_task(self, task: Split) -> AnsweringGraph:
         """The model on the graph that a task observes."""
         return self.bind(task.observed, task.entities)

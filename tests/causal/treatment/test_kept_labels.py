@@ -8,6 +8,7 @@ import pytest
 from kgcf.data.source import read
 from kgcf.errors import DataError
 from kgcf.pipeline import fit, open_run
+from kgcf.prediction.observed_graph import with_paths
 from kgcf.runs.run import Run
 from tests.training.tiny import TINY, dataset, write_folder
 
@@ -41,7 +42,7 @@ def test_a_run_needs_its_label_file_no_more(trained: tuple[Run, Path], tmp_path:
         names = opened.data.entities, opened.data.relations, opened.data.entities
         told = opened.explain(*(v.label(i) for v, i in zip(names, triple, strict=True)))
         assert told.counterfactual is not None
-        new = opened.observe(NEW)
+        new = with_paths(opened.observe(NEW))
         assert new.treatment is not None
         ids = [new.entities.id(name, "entity") for name in ("anna", "ben", "cleo")]
         treated = new.treatment.treated([ids[0], ids[0]], [0, 0], [ids[1:], ids[1:]])

@@ -14,20 +14,20 @@ from torch import nn
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.vocabulary import Vocabulary
+from kgcf.prediction.answering_graph import AnsweringGraph
 from kgcf.prediction.calibration.completed_links import CompletionCalibration, Scope, fit_completion
 from kgcf.prediction.calibration.fitting import fit_calibration, report_calibration
 from kgcf.prediction.calibration.plots import plot_reliability
 from kgcf.prediction.calibration.protocol import TOP, describe
 from kgcf.prediction.calibration.record import FILE, CalibrationRecord, read_record, weights_key
 from kgcf.prediction.calibration.sampling import collect_best, drawn_questions
-from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.prediction.proposals import collect_proposals
 from kgcf.progress import Advance, silent
 from kgcf.storage import write_json
 
 PLOT = "reliability.png"
 LIMIT = 1000  # triples of a split that are asked about: 20,000 answers at most; and questions of a completion
-Bind = Callable[[Split], ObservedGraph]
+Bind = Callable[[Split], AnsweringGraph]
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 from kgcf.data.dataset import Split
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.machine.memory_bound import questions_at_once
+from kgcf.prediction.answering_graph import AnsweringGraph
 from kgcf.prediction.calibration.fitting import RankedAnswers
-from kgcf.prediction.observed_graph import ObservedGraph
 from kgcf.progress import Advance, silent
 
 
@@ -37,7 +37,7 @@ def drawn_questions(task: Split, limit: int | None, seed: int) -> NDArray[np.int
 
 
 def collect_best(
-    observed: ObservedGraph,
+    observed: AnsweringGraph,
     task: Split,
     top: int = 10,
     limit: int | None = None,
