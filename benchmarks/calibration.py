@@ -78,7 +78,8 @@ def measure_completion(run: Run, record: CalibrationRecord) -> dict[str, Any]:
         result[name] = said_and_true(links.probabilities, links.triples, task.queries, graph)
         if name == "missing test":
             links = rank_links(observed, plan, uncalibrated("seen"), TOPS[-1])
-            said = record.calibration.probabilities(links.logits, np.ones(len(links.logits), dtype=bool))
+            everywhere = np.ones(len(links.logits), dtype=bool)
+            said = record.calibration.probabilities(links.logits, everywhere, links.triples[:, 1])
             result["question"] = said_and_true(said, links.triples, task.queries, graph)
     return result
 

@@ -11,8 +11,9 @@ from scipy.special import expit
 
 from kgcf.errors import StorageError
 from kgcf.prediction.calibration.completed_links import CompletionCalibration, fit_completion, group_count, link_groups
-from kgcf.prediction.calibration.fitting import FOLDS, RankedAnswers, fit_calibration
+from kgcf.prediction.calibration.fitting import FOLDS, fit_calibration
 from kgcf.prediction.calibration.link_curves import LEAST_CASES, SPREADS, LinkCurve, Proposals, add_up, fit_link_curve
+from kgcf.prediction.calibration.ranked_answers import RankedAnswers
 
 RATES = {0: -1.0, 1: -4.0, 2: -7.0}  # log-odds of a link of logit 0, by relation
 
@@ -49,9 +50,10 @@ def test_the_rates_of_relations_are_found_where_one_curve_would_be_far_off() -> 
     assert found.cross_validation["2"] < found.cross_validation["0"]
     fresh = proposed(2)
     said = found.probabilities(fresh.logits, fresh.groups)
-    answers = RankedAnswers(fresh.questions, fresh.logits, np.ones(len(fresh), dtype=bool), fresh.labels)
+    everywhere, one = np.ones(len(fresh), dtype=bool), np.zeros(len(fresh), dtype=np.int64)
+    answers = RankedAnswers(fresh.questions, one, fresh.logits, everywhere, fresh.labels, 1)
     asked = np.isin(answers.questions, answers.questions[answers.labels])  # questions with a missing answer only
-    old = fit_calibration(answers.where(asked)).probabilities(fresh.logits, answers.reached)
+    old = fit_calibration(answers.where(asked)).probabilities(fresh.logits, answers.reached, one)
     for relation in RATES:
         here = fresh.groups == relation
         best = np.argsort(-fresh.logits[here])[:400]

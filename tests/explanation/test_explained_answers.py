@@ -12,8 +12,8 @@ from kgcf.explanation.explained_answers import explain_answers
 from kgcf.explanation.explainer import Explainer
 from kgcf.explanation.how import How
 from kgcf.prediction.answers import Question, predict
-from kgcf.prediction.calibration.curves import PlattCurve
 from kgcf.prediction.calibration.fitting import Calibration, FittedCurve
+from kgcf.prediction.calibration.link_curves import LinkCurve
 from kgcf.prediction.observed_graph import ObservedGraph
 
 from .test_case import observe
@@ -21,18 +21,24 @@ from .test_counterfactual import a_space
 from .test_explainer import TRIPLES, people
 
 GRADIENT = How(top=2, attribution="gradient", check=False)
-PLATT = Calibration("platt", "for a test", {"platt": FittedCurve(PlattCurve(0.5, -1.0), 0.01)})
+LEAST = 0.0001  # of the unreached
+INTERCEPTS = (-1.0, 0.5, 1.5, -0.5)  # of two relations and their inverses
+CURVE = LinkCurve((-10.0, 10.0), (-6.0, 4.0), INTERCEPTS)
+CALIBRATED = Calibration("relation", "for a test", {"relation": FittedCurve(CURVE, LEAST)})
 
 
-def platt(logit: float) -> float:
-    return float(PLATT.curves["platt"].curve(np.array([logit]))[0])
+def promised(logit: float, asked: int) -> float:
+    """Of a question about this relation, inverse ones last."""
+    return float(CURVE(np.array([logit]), np.array([asked]))[0])
 
 
 def calibrated() -> Explainer:
     """The people of `test_explainer`, two relations of one name, and a calibrated model."""
     plain = people().observed
     relations = Vocabulary(["knows", "likes"], {"knows": "is near", "likes": "is near"})
-    observed = ObservedGraph(plain.model, plain.graph, plain.entities, relations, plain.treatment, calibration=PLATT)
+    observed = ObservedGraph(
+        plain.model, plain.graph, plain.entities, relations, plain.treatment, calibration=CALIBRATED
+    )
     return Explainer(observed, "triple", lambda: a_space(plain.graph))
 
 
@@ -56,7 +62,9 @@ def test_answers_are_those_of_predict_and_reasons_those_of_explain(question: Que
         assert why.deletion == ()
         assert why.logit == pytest.approx(answer.logit, abs=1e-5)  # ranking computes in single precision
         assert why.probability == pytest.approx(answer.probability, abs=1e-6)
-        assert why.probability_from == answer.probability_from == "platt"
+        assert why.probability_from == answer.probability_from == "relation"
+        number = ["knows", "likes"].index(answer.relation) + (2 if asked == "head" else 0)
+        assert answer.probability == (max(promised(answer.logit, number), LEAST) if answer.reached else LEAST)
         own = replace(GRADIENT, asked=why.asked)
         alone = explainer.explain(why.head.label, why.relation.label, why.tail.label, own)
         assert alone == why
@@ -66,11 +74,11 @@ def test_probabilities_are_calibrated_everywhere_in_an_explanation() -> None:
     explainer = calibrated()
     for tail in ("Cyd", "Hal"):  # a path leads to Cyd, none to Hal
         found = explainer.explain("Ann", "likes", tail)
-        assert found.probability == (max(platt(found.logit), 0.01) if found.reached else 0.01)
+        assert found.probability == (max(promised(found.logit, 1), LEAST) if found.reached else LEAST)
         assert found.counterfactual is not None
         assert found.counterfactual.factual_probability == pytest.approx(found.probability, abs=1e-12)
         for deletion in found.deletion:
-            assert deletion.probability == (max(platt(deletion.logit), 0.01) if deletion.reached else 0.01)
+            assert deletion.probability == (max(promised(deletion.logit, 1), LEAST) if deletion.reached else LEAST)
 
 
 def test_a_known_answer_is_explained_as_if_it_were_not() -> None:

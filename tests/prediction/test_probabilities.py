@@ -80,7 +80,7 @@ def test_evaluation_reports_on_test(trained: Run) -> None:
     assert report is not None
     answers = collect_best(run.bind(run.data.graph, run.data.entities), run.data.test)
     assert (report.answers, report.base_rate) == (len(answers), answers.base_rate)
-    said = fitted.probabilities(answers.logits, answers.reached)
+    said = fitted.probabilities(answers.logits, answers.reached, answers.relations)
     assert report.reliability[fitted.method].brier == pytest.approx(np.square(said - answers.labels).mean())
     assert run.folder.file(PLOT).read_bytes().startswith(b"\x89PNG")
     assert Run.open(trained.folder.path).calibration == run.calibration
@@ -111,7 +111,8 @@ def test_answers_carry_the_calibrated_probability(trained: Run) -> None:
         assert {a.probability_from for a in answers} == {calibration.method}
         assert {a.probability_given for a in answers} == {"the question has an answer that is not observed"}
         logits, reached = np.array([a.logit for a in answers]), np.array([a.reached for a in answers])
-        assert [a.probability for a in answers] == calibration.probabilities(logits, reached).tolist()
+        asked = np.full(len(answers), run.data.relations.id(relation, "relation"))
+        assert [a.probability for a in answers] == calibration.probabilities(logits, reached, asked).tolist()
         assert [a.rank for a in answers] == sorted(a.rank for a in answers)
         assert (np.diff([a.probability for a in answers]) <= 0).all()  # ranks and probabilities agree
 

@@ -81,8 +81,8 @@ class Case:
 
     def probabilities(self, logits: NDArray[np.float64], reached: NDArray[np.bool_]) -> NDArray[np.float64]:
         """[Q] probabilities of the answer, if these were the logits of the paths."""
-        heard = np.full(len(logits), self.heard)
-        return self.observed.probabilities(self.answer_logits(logits, reached), reached, heard)
+        asked, heard = np.full(len(logits), self.relation), np.full(len(logits), self.heard)
+        return self.observed.probabilities(asked, self.answer_logits(logits, reached), reached, heard)
 
     @property
     def heard(self) -> bool:

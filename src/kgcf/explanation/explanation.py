@@ -28,7 +28,7 @@ class Explanation:
     hidden: int  # triples hidden
     logit: float
     probability: float  # the one that a prediction of this triple shows
-    probability_from: Method  # `platt` or `isotonic` where the run is calibrated, else `sigmoid`
+    probability_from: Method  # `platt`, `isotonic` or `relation` where the run is calibrated, else `sigmoid`
     reached: bool  # whether any path leads from one end to the other
     attribution: Attribution  # how the paths were chosen
     weighting: Weighting  # a path weighs the mean or the sum of its edges

@@ -110,10 +110,19 @@ class AnsweringGraph(ABC):
         return self.calibration if heard or self.paths_calibration is None else self.paths_calibration
 
     def probabilities(
-        self, logits: NDArray[np.float64], reached: NDArray[np.bool_], heard: NDArray[np.bool_]
+        self,
+        relations: NDArray[np.int64],
+        logits: NDArray[np.float64],
+        reached: NDArray[np.bool_],
+        heard: NDArray[np.bool_],
     ) -> NDArray[np.float64]:
-        """[A] probabilities of answers: calibrated where the run has a calibration, else the sigmoid."""
-        own, alone = (self.calibration_of(spoke).probabilities(logits, reached | heard) for spoke in (True, False))
+        """[A] probabilities of answers: calibrated where the run has a calibration, else the sigmoid.
+
+        `relations` are those of the questions: of one that asks for heads the inverse one.
+        """
+        own, alone = (
+            self.calibration_of(spoke).probabilities(logits, reached | heard, relations) for spoke in (True, False)
+        )
         return np.where(heard, own, alone)
 
     def half_links(

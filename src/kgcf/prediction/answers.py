@@ -37,7 +37,7 @@ class Answer:
     rank: int  # among the answers that are not known yet
     logit: float
     probability: float  # calibrated where the run has a calibration, else the sigmoid of the logit
-    probability_from: Method  # `platt` or `isotonic`, `completion` for a completed link, or `sigmoid`
+    probability_from: Method  # `platt`, `isotonic` or `relation`, `completion` for a completed link, or `sigmoid`
     probability_given: str  # what the probability is conditional on
     known: bool  # already in the observed graph
     reached: bool  # whether any path of at most L edges supports it
@@ -105,6 +105,7 @@ class Found:
     """Triples that answer something, as ids and numbers; A of them, best first."""
 
     triples: NDArray[np.int64]  # [A, 3]
+    asked: NDArray[np.int64]  # [A] the relation of the question, the inverse one where heads were asked for
     ranks: NDArray[np.int64]  # [A]
     logits: NDArray[np.float64]  # [A]
     known: NDArray[np.bool_]  # [A]
@@ -115,7 +116,7 @@ class Found:
 def name_answers(observed: AnsweringGraph, found: Found) -> Answers:
     """Answers with probability, labels and names."""
     entities, relations = observed.entities, observed.relations
-    probabilities = observed.probabilities(found.logits, found.reached, found.heard)
+    probabilities = observed.probabilities(found.asked, found.logits, found.reached, found.heard)
     calibrations = [observed.calibration_of(heard) for heard in found.heard.tolist()]
     head_seen, tail_seen = observed.half_links(*found.triples.T)
     return Answers(
@@ -200,6 +201,7 @@ def find_answers(
     heads, tails = ends if question.head is not None else ends[::-1]
     return Found(
         np.stack([heads, np.full(len(best), relation), tails], axis=1),
+        np.full(len(best), asked),
         _ranks(scores, possible & ~known, best),
         observed.logits_of_ranked(entity, asked, best, scores, reached),
         known[best],
@@ -242,7 +244,7 @@ def _find_relations(observed: AnsweringGraph, question: Question, top: int, show
     known = observed.graph.contains(triples)
     best = best_first(logits, show_known | ~known, top)
     ranks = _ranks(logits, ~known, best)
-    return Found(triples[best], ranks, logits[best], known[best], reached[best], heard[best])
+    return Found(triples[best], relations[best], ranks, logits[best], known[best], reached[best], heard[best])
 
 
 def _ranks(scores: NDArray[np.floating], rivals: NDArray[np.bool_], answers: NDArray[np.int64]) -> NDArray[np.int64]:

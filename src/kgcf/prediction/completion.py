@@ -121,7 +121,7 @@ def complete(
     links = rank_links(observed, task, calibration_in_use, top, min_probability, advance)
     everyone = np.ones(len(links.logits), dtype=bool)
     ranks = np.arange(1, len(everyone) + 1)
-    found = Found(links.triples, ranks, links.logits, ~everyone, links.reached, ~links.reached)
+    found = Found(links.triples, links.triples[:, 1], ranks, links.logits, ~everyone, links.reached, ~links.reached)
     given = UNCALIBRATED.given if calibration_in_use.curve is None else GIVEN
     return Answers(
         replace(answer, probability=probability, probability_from=calibration_in_use.method, probability_given=given)

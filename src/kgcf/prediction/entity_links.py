@@ -56,7 +56,7 @@ def missing_links(
     order = order[supported[order]][:top]
     everyone = np.ones(len(order), dtype=bool)
     ranks = np.arange(1, len(order) + 1)
-    best = Found(triples[order], ranks, logits[order], ~everyone, reached[order], ~reached[order])
+    best = Found(triples[order], triples[order, 1], ranks, logits[order], ~everyone, reached[order], ~reached[order])
     given = UNCALIBRATED.given if calibration.curve is None else GIVEN
     return Answers(
         replace(answer, probability=p, probability_from=calibration.method, probability_given=given)

@@ -223,8 +223,11 @@ class Run:
         training hid: the triple, or all links of its two ends.
         """
         bound = self.observe(graph, observed)
-        found = score_triples(bound, as_triples(bound, triples), self._remove)
-        return bound.probabilities(found.logits, found.reached, found.heard) if probabilities else found.logits
+        asked = as_triples(bound, triples)
+        found = score_triples(bound, asked, self._remove)
+        if not probabilities:
+            return found.logits
+        return bound.probabilities(asked[:, 1], found.logits, found.reached, found.heard)
 
     def explain(
         self,

@@ -1,7 +1,7 @@
 """Curves against slow versions; known miscalibration is repaired; awkward cases are defined."""
 
 import json
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,15 +23,17 @@ from kgcf.prediction.calibration.fitting import (
     METHODS,
     Calibration,
     CalibrationReport,
+    Fitted,
     FittedCurve,
-    RankedAnswers,
     cross_validate,
     fit_calibration,
     fit_curve,
     report_calibration,
 )
+from kgcf.prediction.calibration.link_curves import LinkCurve
+from kgcf.prediction.calibration.ranked_answers import RankedAnswers
 
-Fitted = Literal["platt", "isotonic"]
+RELATIONS = 6
 SCORED = st.lists(
     st.tuples(st.sampled_from([-2.0, 0.0, 0.5]) | st.floats(-30, 30, width=32), st.booleans()), min_size=1, max_size=20
 )
@@ -41,7 +43,15 @@ def answers_of(
     logits: NDArray[np.float64], labels: NDArray[np.bool_], reached: NDArray[np.bool_] | None = None, top: int = 10
 ) -> RankedAnswers:
     everything = np.ones(len(logits), dtype=bool) if reached is None else reached
-    return RankedAnswers(np.arange(len(logits)) // top, logits, everything, labels)
+    questions = np.arange(len(logits)) // top
+    return RankedAnswers(questions, questions % RELATIONS, logits, everything, labels, RELATIONS)
+
+
+def along(fitted: FittedCurve, answers: RankedAnswers) -> NDArray[np.float64]:
+    """What the curve says of answers, all of them taken as reached."""
+    if isinstance(fitted.curve, LinkCurve):
+        return fitted.curve(answers.logits, answers.relations)
+    return fitted.curve(answers.logits)
 
 
 def drawn(count: int, seed: int, slope: float = 0.3, intercept: float = -1.0) -> RankedAnswers:
@@ -110,16 +120,17 @@ def test_isotonic_equals_the_min_max_formula(pairs: list[tuple[float, bool]]) ->
 @given(SCORED, st.sampled_from(METHODS))
 def test_curves_never_fall(pairs: list[tuple[float, bool]], method: Fitted) -> None:
     logits, labels = np.array([x for x, _ in pairs]), np.array([y for _, y in pairs])
-    fitted = fit_curve(answers_of(logits, labels), method)
+    fitted = fit_curve(answers_of(logits, labels), method, 1.0)
     knots = np.concatenate([logits, np.array(getattr(fitted.curve, "logits", [0.0]))])
     near = [np.nextafter(knots, -np.inf), knots, np.nextafter(knots, np.inf), np.linspace(-40, 40, 200)]
     grid = np.sort(np.concatenate(near))
-    probabilities = fitted(grid, np.ones(len(grid), dtype=bool))
-    assert (np.diff(probabilities) >= 0).all()
-    assert ((probabilities >= 0) & (probabilities <= 1)).all()
+    for relation in range(RELATIONS):
+        probabilities = fitted(grid, np.ones(len(grid), dtype=bool), np.full(len(grid), relation))
+        assert (np.diff(probabilities) >= 0).all()
+        assert ((probabilities >= 0) & (probabilities <= 1)).all()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["platt", "isotonic"])
 def test_known_miscalibration_is_repaired(method: str) -> None:
     calibration = fit_calibration(drawn(6000, seed=4))
     found = report_calibration(calibration, drawn(6000, seed=5), "test")
@@ -135,8 +146,10 @@ def test_calibrated_logits_stay_as_they_are() -> None:
     calibration = fit_calibration(drawn(20_000, seed=6, slope=1, intercept=0))
     grid = np.linspace(-4, 4, 9)
     reached = np.ones(9, dtype=bool)
-    assert calibration.probabilities(grid, reached, "platt") == pytest.approx(expit(grid), abs=0.02)
-    assert calibration.probabilities(grid, reached, "isotonic") == pytest.approx(expit(grid), abs=0.06)
+    assert calibration.probabilities(grid, reached, np.zeros(9, int), "platt") == pytest.approx(expit(grid), abs=0.02)
+    assert calibration.probabilities(grid, reached, np.zeros(9, int), "isotonic") == pytest.approx(
+        expit(grid), abs=0.06
+    )
 
 
 def test_cross_validation_chooses_what_fits() -> None:
@@ -145,27 +158,28 @@ def test_cross_validation_chooses_what_fits() -> None:
     steps = np.where(logits < -1, 0.02, np.where(logits < 2, 0.5, 0.55))
     stepped = fit_calibration(answers_of(logits, generator.random(8000) < steps))
     assert stepped.method == "isotonic"
-    assert stepped.reason.startswith("isotonic has the lower Brier score")
+    assert stepped.reason.startswith("isotonic has the lowest Brier score in 5-fold cross-validation over questions: ")
     assert [fit_calibration(drawn(5000, seed)).method for seed in range(3)] == ["platt"] * 3
 
 
 def test_cross_validation_equals_the_loop_and_keeps_questions_together() -> None:
     answers = drawn(230, seed=9)
-    answers = RankedAnswers(answers.questions * 7 + 3, answers.logits, np.arange(230) % 9 > 0, answers.labels)
+    answers = replace(answers, questions=answers.questions * 7 + 3, reached=np.arange(230) % 9 > 0)
     questions = sorted(set(answers.questions.tolist()))
     shuffled = np.random.default_rng(3).permutation(len(questions))
     fold_of = {question: shuffled[place] % 5 for place, question in enumerate(questions)}
-    found = cross_validate(answers, np.random.default_rng(3))
+    found = cross_validate(answers, np.random.default_rng(3), METHODS, 0.5)
     for method in METHODS:
         fitted = {}
         for fold in range(5):
             others = np.array([fold_of[int(q)] != fold for q in answers.questions])
-            fitted[fold] = fit_curve(answers.where(others), method)
+            fitted[fold] = fit_curve(answers.where(others), method, 0.5)
         total = 0.0
         for i in range(len(answers)):
             curve = fitted[fold_of[int(answers.questions[i])]]
-            total += (curve(answers.logits[i : i + 1], answers.reached[i : i + 1])[0] - answers.labels[i]) ** 2
-        assert found[method] == pytest.approx(total / len(answers), rel=1e-6)
+            one = answers.where(np.arange(len(answers)) == i)
+            total += (curve(one.logits, one.reached, one.relations)[0] - answers.labels[i]) ** 2
+        assert found[method].mean() == pytest.approx(total / len(answers), rel=1e-6)
 
 
 def test_the_unreached_get_their_own_rate_whatever_their_logit() -> None:
@@ -175,8 +189,8 @@ def test_the_unreached_get_their_own_rate_whatever_their_logit() -> None:
     labels = np.concatenate([reached.labels, generator.random(2000) < 0.01])
     answers = answers_of(logits, labels, np.arange(4000) < 2000)
     calibration = fit_calibration(answers)
-    for method in METHODS:
-        probabilities = calibration.probabilities(logits, answers.reached, method)
+    for method in calibration.curves:
+        probabilities = calibration.curves[method](logits, answers.reached, answers.relations)
         assert len(set(probabilities[2000:].tolist())) == 1
         assert probabilities[2000] == pytest.approx(labels[2000:].mean(), abs=0.005)
         assert probabilities[:2000].min() >= probabilities[2000:].max()  # as the ranking has them
@@ -189,8 +203,8 @@ def test_the_unreached_are_pooled_with_lower_reached_answers(
     logits, labels = np.array([x for x, _ in pairs]), np.array([y for _, y in pairs])
     reached = np.arange(len(pairs) + len(others)) < len(pairs)
     mixed = answers_of(np.concatenate([logits, np.zeros(len(others))]), np.concatenate([labels, others]) > 0, reached)
-    fitted = fit_curve(mixed, method)
-    alone = sorted(fitted.curve(logits).tolist())
+    fitted = fit_curve(mixed, method, 1.0)
+    alone = sorted(along(fitted, mixed.where(reached)).tolist())
     true, false = sum(others), len(others) - sum(others)
     pool, weight = true * (true + 1) / (true + 2) + false / (false + 2), len(others)
     while alone and pool / weight > alone[0]:
@@ -204,14 +218,14 @@ def test_a_few_false_unreached_answers_do_not_say_never(method: Fitted) -> None:
     reached = np.arange(500) < 400
     logits, labels = np.zeros(500), np.zeros(500, dtype=bool)
     logits[:400], labels[:400] = answers.logits, answers.labels
-    lowest = fit_curve(answers, method).curve(answers.logits).min()
-    assert lowest / 2 < fit_curve(answers_of(logits, labels, reached), method).unreached <= 1 / 102
+    lowest = along(fit_curve(answers, method, 0.5), answers).min()
+    assert lowest / 2 < fit_curve(answers_of(logits, labels, reached), method, 0.5).unreached <= 1 / 102
 
 
 def test_without_unreached_answers_they_get_the_lowest_probability() -> None:
     answers = drawn(400, seed=11)
     fitted = fit_curve(answers, "platt")
-    assert fitted.unreached == fitted.curve(answers.logits).min()
+    assert fitted.unreached == along(fitted, answers).min()
 
 
 @pytest.mark.parametrize(
@@ -234,7 +248,10 @@ def test_what_cannot_be_fitted_stays_a_sigmoid_and_says_why(answers: RankedAnswe
     calibration = fit_calibration(answers)
     assert calibration.method == "sigmoid"
     assert calibration.reason.startswith(sentence)
-    assert calibration.probabilities(np.array([0.0, 800.0]), np.array([True, False])).tolist() == [0.5, 1.0]
+    assert calibration.probabilities(np.array([0.0, 800.0]), np.array([True, False]), np.zeros(2, int)).tolist() == [
+        0.5,
+        1.0,
+    ]
     found = report_calibration(calibration, answers, "valid")
     assert found is None if not len(answers) else found is not None and set(found.reliability) == {"sigmoid"}
 
@@ -243,8 +260,47 @@ def test_one_question_with_equal_logits_is_calibrated_to_its_rate() -> None:
     answers = answers_of(np.full(25, 3.0), np.arange(25) < 5, top=25)
     calibration = fit_calibration(answers)
     assert calibration.method == "platt"
-    said = calibration.probabilities(np.array([3.0]), np.array([True]))[0]
+    said = calibration.probabilities(np.array([3.0]), np.array([True]), np.zeros(1, int))[0]
     assert said == pytest.approx(soft_targets(answers.labels).mean())
+
+
+def different_relations(count: int, seed: int) -> RankedAnswers:
+    """Logits that mean another thing in every relation."""
+    generator = np.random.default_rng(seed)
+    logits, questions = generator.normal(0, 2, count), np.arange(count) // 10
+    relations = questions % RELATIONS
+    true = generator.random(count) < expit(logits + np.linspace(-4, 4, RELATIONS)[relations])
+    return RankedAnswers(questions, relations, logits, np.ones(count, dtype=bool), true, RELATIONS)
+
+
+def test_relations_that_differ_have_intercepts_of_their_own() -> None:
+    calibration = fit_calibration(different_relations(6000, seed=21))
+    assert calibration.method == "relation"
+    assert "against" in calibration.reason
+    assert "(isotonic)" in calibration.reason
+    everywhere, relations = np.ones(RELATIONS, dtype=bool), np.arange(RELATIONS)
+    said = calibration.probabilities(np.zeros(RELATIONS), everywhere, relations)
+    assert said == pytest.approx(expit(np.linspace(-4, 4, RELATIONS)), abs=0.05)
+    report = report_calibration(calibration, different_relations(6000, seed=22), "test")
+    assert report is not None
+    measured = report.reliability
+    assert measured["relation"].brier < 0.8 * min(measured["isotonic"].brier, measured["platt"].brier)
+    again = Calibration.from_json(json.loads(json.dumps(calibration.to_json(), allow_nan=False)))
+    assert again == calibration
+    fallen = calibration.to_json()
+    fallen["parameters"]["relation"]["log_odds"].reverse()
+    with pytest.raises(StorageError, match="The curve by relation"):
+        Calibration.from_json(fallen)
+
+
+def test_relations_that_do_not_differ_have_one_curve() -> None:
+    calibration = fit_calibration(drawn(3000, seed=23))
+    assert calibration.method in ("platt", "isotonic")
+    seldom = [fit_calibration(drawn(600, seed)) for seed in range(12)]
+    assert {found.method for found in seldom} <= {"platt", "isotonic"}
+    offered = [found for found in seldom if "relation" in found.curves]
+    by_chance = [f for f in offered if f.cross_validation["relation"] < f.cross_validation[f.method]]
+    assert all(f.reason.endswith("a gain within chance.") for f in by_chance)
 
 
 def test_a_calibration_survives_json() -> None:

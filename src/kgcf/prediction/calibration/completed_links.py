@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgcf.choices import Scope as Scope
-from kgcf.errors import StorageError
 from kgcf.prediction.calibration.curves import Floats, sigmoid
 from kgcf.prediction.calibration.fitting import FOLDS, LEAST_ANSWERS
 from kgcf.prediction.calibration.link_curves import (
@@ -19,6 +18,7 @@ from kgcf.prediction.calibration.link_curves import (
     cross_validate_spreads,
     fit_link_curve,
     flat_curve,
+    link_curve_from_json,
 )
 
 GIVEN = "proposed by complete"
@@ -59,11 +59,10 @@ class CompletionCalibration:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        curve = None if self.curve is None else {name: list(values) for name, values in vars(self.curve).items()}
         return {
             "scope": self.scope,
             "reason": self.reason,
-            "curve": curve,
+            "curve": None if self.curve is None else self.curve.to_json(),
             "facts": dict(self.facts),
             "cross_validation": dict(self.cross_validation),
         }
@@ -71,12 +70,7 @@ class CompletionCalibration:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "CompletionCalibration":
         """What `to_json` wrote; a falling curve is refused."""
-        curve, given = None, values["curve"]
-        if given is not None:
-            curve = LinkCurve(*(tuple(float(v) for v in given[name]) for name in LinkCurve.__dataclass_fields__))
-            rising = (np.diff(curve.logits) > 0).all() and (np.diff(curve.log_odds) >= 0).all()
-            if not (rising and len(curve.logits) == len(curve.log_odds) > 0):
-                raise StorageError("The completion curve of the calibration is not one that kgcf writes.")
+        curve = None if values["curve"] is None else link_curve_from_json(values["curve"])
         if values["scope"] not in ("seen", "all"):
             raise KeyError(values["scope"])
         return cls(

@@ -1,64 +1,47 @@
 """Calibration: from the logit of an answer to the probability that it is true, fitted on validation.
 
-A curve (Platt or isotonic) serves the answers that a path reaches. Unreached answers have logits of another
+A curve serves the answers that a path reaches: Platt's, isotonic, or one with an intercept for every relation and
+direction, whichever cross-validation prefers. Unreached answers have logits of another
 head, or none worth the name, and stand below every reached one in a ranking: they share one probability, the
 rate measured for them, and no reached answer gets less. So probabilities never contradict ranks.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.prediction.calibration.curves import FITS, Curve, Floats, curve_from_json, sigmoid, soft_targets
+from kgcf.prediction.calibration.by_relation import choose_spread, fit_by_relation
+from kgcf.prediction.calibration.curves import FITS, Curve, Floats, curve_from_json, fit_platt, sigmoid, soft_targets
+from kgcf.prediction.calibration.link_curves import LinkCurve, link_curve_from_json
+from kgcf.prediction.calibration.ranked_answers import RankedAnswers
 from kgcf.prediction.calibration.reliability import Reliability, measure
 
-Method = Literal["sigmoid", "platt", "isotonic", "completion"]
+Method = Literal["sigmoid", "platt", "isotonic", "relation", "completion"]
+Fitted = Literal["platt", "isotonic", "relation"]
 GIVEN = "the question has an answer that is not observed"
-METHODS: tuple[Literal["platt", "isotonic"], ...] = ("platt", "isotonic")  # the first wins a tie
+METHODS: tuple[Fitted, ...] = ("platt", "isotonic", "relation")  # the first wins a tie
 LEAST_ANSWERS = 20
 FOLDS = 5
-
-
-@dataclass(frozen=True, eq=False)
-class RankedAnswers:
-    """The best answers of a number of questions, one entry per answer."""
-
-    questions: NDArray[np.int64] = field(repr=False)  # [A] which question was asked
-    logits: Floats = field(repr=False)  # [A]
-    reached: NDArray[np.bool_] = field(repr=False)  # [A] whether a path leads to the answer
-    labels: NDArray[np.bool_] = field(repr=False)  # [A] whether it is true
-
-    def __len__(self) -> int:
-        return len(self.logits)
-
-    @property
-    def question_count(self) -> int:
-        """Questions that have an answer."""
-        return len(np.unique(self.questions))
-
-    @property
-    def base_rate(self) -> float:
-        """The share of answers that are true; 0 without answers."""
-        return float(self.labels.mean()) if len(self) else 0.0
-
-    def where(self, chosen: NDArray[np.bool_]) -> "RankedAnswers":
-        """Some of the answers."""
-        return RankedAnswers(self.questions[chosen], self.logits[chosen], self.reached[chosen], self.labels[chosen])
 
 
 @dataclass(frozen=True)
 class FittedCurve:
     """A curve with what the unreached get, which is also the least that the reached get."""
 
-    curve: Curve
+    curve: Curve | LinkCurve
     unreached: float
 
-    def __call__(self, logits: Floats, reached: NDArray[np.bool_]) -> Floats:
+    def __call__(self, logits: Floats, reached: NDArray[np.bool_], relations: NDArray[np.int64]) -> Floats:
         """Probabilities of the same shape."""
-        return np.where(reached, np.maximum(self.curve(logits), self.unreached), self.unreached)
+        return np.where(reached, np.maximum(_along(self.curve, logits, relations), self.unreached), self.unreached)
+
+
+def _along(curve: Curve | LinkCurve, logits: Floats, relations: NDArray[np.int64]) -> Floats:
+    """What a curve says of reached answers."""
+    return curve(logits, relations) if isinstance(curve, LinkCurve) else curve(logits)
 
 
 @dataclass(frozen=True)
@@ -75,12 +58,17 @@ class Calibration:
         """What its probabilities are conditional on."""
         return "nothing: not calibrated" if self.method == "sigmoid" else GIVEN
 
-    def probabilities(self, logits: Floats, reached: NDArray[np.bool_], method: Method | None = None) -> Floats:
-        """Of the same shape as the logits; those of a curve never fall as logits rise or ranks improve."""
+    def probabilities(
+        self, logits: Floats, reached: NDArray[np.bool_], relations: NDArray[np.int64], method: Method | None = None
+    ) -> Floats:
+        """Of the same shape as the logits; in a question they never fall as logits rise or ranks improve.
+
+        `relations` are those of the questions: of one that asks for heads the inverse one.
+        """
         chosen = method or self.method
         if chosen == "sigmoid":
             return sigmoid(logits)
-        return self.curves[chosen](logits, reached)
+        return self.curves[chosen](logits, reached, relations)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -97,7 +85,7 @@ class Calibration:
     def from_json(cls, values: dict[str, Any]) -> "Calibration":
         """What `to_json` wrote."""
         curves = {
-            name: FittedCurve(curve_from_json(name, given), float(given["unreached"]))
+            name: FittedCurve(_curve_from_json(name, given), float(given["unreached"]))
             for name, given in values["parameters"].items()
         }
         method = values["method"]
@@ -106,11 +94,18 @@ class Calibration:
         return cls(method, str(values["reason"]), curves, dict(values["cross_validation"]))
 
 
+def _curve_from_json(name: str, values: dict[str, Any]) -> Curve | LinkCurve:
+    return link_curve_from_json(values) if name == "relation" else curve_from_json(name, values)
+
+
 UNCALIBRATED = Calibration("sigmoid", "The run has no calibration: probabilities are the plain sigmoid of the logit.")
 
 
 def fit_calibration(answers: RankedAnswers, seed: int = 0) -> Calibration:
-    """Fit both curves; the one with the lower cross-validated Brier score is used, Platt's if they are equal.
+    """Fit all curves; the one with the lowest cross-validated Brier score is used, the simpler if they are equal.
+
+    The curve by relation is there only where cross-validation finds that relations differ, and used only where its
+    gain is larger than its standard error.
 
     Without validation answers, with fewer than 20 reached ones, or with only true or only false ones among
     them, nothing can be fitted: the sigmoid stays, and the reason says why.
@@ -118,18 +113,16 @@ def fit_calibration(answers: RankedAnswers, seed: int = 0) -> Calibration:
     problem = _problem(answers)
     if problem:
         return Calibration("sigmoid", f"{problem} So probabilities are the plain sigmoid of the logit.")
-    curves: dict[str, FittedCurve] = {name: fit_curve(answers, name) for name in METHODS}
-    scores = cross_validate(answers, np.random.default_rng(seed))
-    best = min(METHODS, key=lambda name: scores[name])
-    other = METHODS[1 - METHODS.index(best)]
-    compared = f"{scores[best]:.5f} against {scores[other]:.5f}"
-    reason = f"{best} has the lower Brier score in {FOLDS}-fold cross-validation over questions: {compared}."
-    if scores[best] == scores[other]:
-        reason = f"Both methods have the same cross-validated Brier score, {scores[best]:.5f}; {best} is simpler."
-    return Calibration(best, reason, curves, scores)
+    spread = choose_spread(answers.where(answers.reached), FOLDS, seed)
+    methods = [name for name in METHODS if name != "relation" or spread is not None]
+    curves = {str(name): fit_curve(answers, name, spread or 0.0) for name in methods}
+    errors = cross_validate(answers, np.random.default_rng(seed), methods, spread or 0.0)
+    scores = {name: float(error.mean()) for name, error in errors.items()}
+    best = _chosen(errors)
+    return Calibration(best, _reason(best, {name: scores[name] for name in methods}), curves, scores)
 
 
-def fit_curve(answers: RankedAnswers, method: Literal["platt", "isotonic"]) -> FittedCurve:
+def fit_curve(answers: RankedAnswers, method: Fitted, spread: float = 0.0) -> FittedCurve:
     """A curve through the reached answers and the rate of the unreached, made to agree.
 
     The rate of the unreached is the mean of their soft targets, so that a few false ones do not say never;
@@ -137,8 +130,12 @@ def fit_curve(answers: RankedAnswers, method: Literal["platt", "isotonic"]) -> F
     above low probabilities of reached answers, these are pooled with it, as isotonic regression does.
     """
     reached, unreached = answers.where(answers.reached), answers.where(~answers.reached)
-    curve = FITS[method](reached.logits, reached.labels)
-    fitted_probabilities = np.sort(curve(reached.logits))
+    curve: Curve | LinkCurve
+    if method == "relation":
+        curve = fit_by_relation(reached, spread) or fit_platt(reached.logits, reached.labels)
+    else:
+        curve = FITS[method](reached.logits, reached.labels)
+    fitted_probabilities = np.sort(_along(curve, reached.logits, reached.relations))
     if not len(unreached):
         return FittedCurve(curve, float(fitted_probabilities[0]))
     total = soft_targets(unreached.labels).sum() + np.cumsum([0.0, *fitted_probabilities])
@@ -149,22 +146,42 @@ def fit_curve(answers: RankedAnswers, method: Literal["platt", "isotonic"]) -> F
     return FittedCurve(curve, float(pooled[np.argmax(above)] if above.any() else pooled[-1]))
 
 
-def cross_validate(answers: RankedAnswers, generator: np.random.Generator) -> dict[str, float]:
-    """Brier score of the sigmoid and of each method fitted on other questions; answers of a question stay together."""
+def cross_validate(
+    answers: RankedAnswers, generator: np.random.Generator, methods: Sequence[Fitted], spread: float = 0.0
+) -> dict[str, Floats]:
+    """[A] squared errors of the sigmoid and of each method fitted on other questions, which stay together."""
     questions, position = np.unique(answers.questions, return_inverse=True)
     fold = (generator.permutation(len(questions)) % FOLDS)[position]
     truth = answers.labels.astype(np.float64)
     errors = {"sigmoid": np.square(sigmoid(answers.logits) - truth)}
-    for name in METHODS:
+    for name in methods:
         errors[name] = np.empty(len(answers))
         for k in np.unique(fold):
             inside, outside = answers.where(fold == k), answers.where(fold != k)
             if outside.reached.any():
-                given = fit_curve(outside, name)(inside.logits, inside.reached)
+                given = fit_curve(outside, name, spread)(inside.logits, inside.reached, inside.relations)
             else:
                 given = np.full(len(inside), outside.base_rate)
             errors[name][fold == k] = np.square(given - truth[fold == k])
-    return {name: float(error.mean()) for name, error in errors.items()}
+    return errors
+
+
+def _reason(best: Fitted, scores: Mapping[str, float]) -> str:
+    """Why this method, as a sentence."""
+    others = ", ".join(f"{score:.5f} ({name})" for name, score in scores.items() if name != best)
+    compared = f"in {FOLDS}-fold cross-validation over questions: {scores[best]:.5f} against {others}"
+    if min(scores.values()) < scores[best]:
+        return f"{best} is used for its Brier score {compared}, a gain within chance."
+    return f"{best} has the lowest Brier score {compared}."
+
+
+def _chosen(errors: Mapping[str, Floats]) -> Fitted:
+    """The method of least squared error; by relation only where that is more than chance."""
+    plain: Fitted = "platt" if errors["platt"].mean() <= errors["isotonic"].mean() else "isotonic"
+    if "relation" not in errors:
+        return plain
+    gain = errors[plain] - errors["relation"]
+    return "relation" if gain.mean() > gain.std() / np.sqrt(len(gain)) else plain
 
 
 def _problem(answers: RankedAnswers) -> str | None:
@@ -224,7 +241,9 @@ def report_calibration(calibration: Calibration, answers: RankedAnswers, split: 
         unreached=int((~answers.reached).sum()),
         unreached_rate=answers.where(~answers.reached).base_rate,
         reliability={
-            name: measure(calibration.probabilities(answers.logits, answers.reached, name), answers.labels)
+            name: measure(
+                calibration.probabilities(answers.logits, answers.reached, answers.relations, name), answers.labels
+            )
             for name in methods
         },
     )

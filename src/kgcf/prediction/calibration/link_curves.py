@@ -9,10 +9,12 @@ is like the whole. How far relations may spread, cross-validation over questions
 """
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kgcf.errors import StorageError
 from kgcf.prediction.calibration.curves import Floats, between_knots, sigmoid
 
 LEAST_CASES = 25
@@ -60,6 +62,19 @@ class LinkCurve:
         """Probabilities of the same shape; within a group they never fall as logits rise."""
         shared = between_knots(logits, np.array(self.logits), np.array(self.log_odds))
         return sigmoid(shared + np.array(self.intercepts)[groups])
+
+    def to_json(self) -> dict[str, Any]:
+        """Knots and intercepts."""
+        return {name: list(values) for name, values in vars(self).items()}
+
+
+def link_curve_from_json(values: dict[str, Any]) -> LinkCurve:
+    """What `LinkCurve.to_json` wrote; a falling curve is refused."""
+    curve = LinkCurve(*(tuple(float(v) for v in values[name]) for name in LinkCurve.__dataclass_fields__))
+    rising = (np.diff(curve.logits) > 0).all() and (np.diff(curve.log_odds) >= 0).all()
+    if not (rising and len(curve.logits) == len(curve.log_odds) > 0):
+        raise StorageError("The curve by relation of the calibration is not one that kgcf writes: it does not rise.")
+    return curve
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from kgcf.data.dataset import Split
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.machine.memory_bound import questions_at_once
 from kgcf.prediction.answering_graph import AnsweringGraph
-from kgcf.prediction.calibration.fitting import RankedAnswers
+from kgcf.prediction.calibration.ranked_answers import RankedAnswers
 from kgcf.progress import Advance, silent
 
 
@@ -55,7 +55,7 @@ def collect_best(
     asked = drawn_questions(task, limit, seed)
     own = KnowledgeGraph.build(task.queries, task.observed.entity_count, task.observed.relation_count)
     rows = questions_at_once(observed.memory if memory is None else memory, task.observed.entity_count)
-    parts = [np.zeros((4, 0))]
+    parts = [np.zeros((5, 0))]
     for first in range(0, len(asked), rows):
         chunk = asked[first : first + rows]
         scores, reached, supported = observed.score_supported(chunk[:, 0], chunk[:, 1])
@@ -68,7 +68,9 @@ def collect_best(
             possible[observed.graph.tails(head, relation)] = False
             found = best_first(scores[i], possible, top)
             logits = observed.logits_of_ranked(head, relation, found, scores[i], reached[i])
-            parts.append(np.stack([np.full(len(found), first + i), logits, supported[i][found], np.isin(found, true)]))
+            which = np.full(len(found), first + i), np.full(len(found), relation)
+            parts.append(np.stack([*which, logits, supported[i][found], np.isin(found, true)]))
         advance(len(chunk))
-    questions, values, reach, labels = np.concatenate(parts, axis=1)
-    return RankedAnswers(questions.astype(np.int64), values, reach.astype(bool), labels.astype(bool))
+    questions, relations, values, reach, labels = np.concatenate(parts, axis=1)
+    names = questions.astype(np.int64), relations.astype(np.int64)
+    return RankedAnswers(*names, values, reach.astype(bool), labels.astype(bool), 2 * task.observed.relation_count)
