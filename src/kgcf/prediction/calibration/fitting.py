@@ -6,14 +6,14 @@ head, or none worth the name, and stand below every reached one in a ranking: th
 rate measured for them, and no reached answer gets less. So probabilities never contradict ranks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kgcf.prediction.calibration.by_relation import choose_spread, fit_by_relation
+from kgcf.prediction.calibration.by_relation import SPREADS, fit_by_relation
 from kgcf.prediction.calibration.curves import FITS, Curve, Floats, curve_from_json, fit_platt, sigmoid, soft_targets
 from kgcf.prediction.calibration.link_curves import LinkCurve, link_curve_from_json
 from kgcf.prediction.calibration.ranked_answers import RankedAnswers
@@ -104,8 +104,7 @@ UNCALIBRATED = Calibration("sigmoid", "The run has no calibration: probabilities
 def fit_calibration(answers: RankedAnswers, seed: int = 0) -> Calibration:
     """Fit all curves; the one with the lowest cross-validated Brier score is used, the simpler if they are equal.
 
-    The curve by relation is there only where cross-validation finds that relations differ, and used only where its
-    gain is larger than its standard error.
+    The curve by relation is used only where its gain is larger than its standard error.
 
     Without validation answers, with fewer than 20 reached ones, or with only true or only false ones among
     them, nothing can be fitted: the sigmoid stays, and the reason says why.
@@ -113,13 +112,11 @@ def fit_calibration(answers: RankedAnswers, seed: int = 0) -> Calibration:
     problem = _problem(answers)
     if problem:
         return Calibration("sigmoid", f"{problem} So probabilities are the plain sigmoid of the logit.")
-    spread = choose_spread(answers.where(answers.reached), FOLDS, seed)
-    methods = [name for name in METHODS if name != "relation" or spread is not None]
-    curves = {str(name): fit_curve(answers, name, spread or 0.0) for name in methods}
-    errors = cross_validate(answers, np.random.default_rng(seed), methods, spread or 0.0)
+    errors, spread = cross_validate(answers, seed)
+    curves = {str(name): fit_curve(answers, name, spread) for name in METHODS}
     scores = {name: float(error.mean()) for name, error in errors.items()}
     best = _chosen(errors)
-    return Calibration(best, _reason(best, {name: scores[name] for name in methods}), curves, scores)
+    return Calibration(best, _reason(best, {name: scores[name] for name in METHODS}), curves, scores)
 
 
 def fit_curve(answers: RankedAnswers, method: Fitted, spread: float = 0.0) -> FittedCurve:
@@ -146,23 +143,34 @@ def fit_curve(answers: RankedAnswers, method: Fitted, spread: float = 0.0) -> Fi
     return FittedCurve(curve, float(pooled[np.argmax(above)] if above.any() else pooled[-1]))
 
 
-def cross_validate(
-    answers: RankedAnswers, generator: np.random.Generator, methods: Sequence[Fitted], spread: float = 0.0
-) -> dict[str, Floats]:
-    """[A] squared errors of the sigmoid and of each method fitted on other questions, which stay together."""
+def cross_validate(answers: RankedAnswers, seed: int) -> tuple[dict[str, Floats], float]:
+    """[A] squared errors of the sigmoid and of each method fitted on other questions; and how far relations differ.
+
+    Answers of a question stay together.
+    """
     questions, position = np.unique(answers.questions, return_inverse=True)
-    fold = (generator.permutation(len(questions)) % FOLDS)[position]
-    truth = answers.labels.astype(np.float64)
-    errors = {"sigmoid": np.square(sigmoid(answers.logits) - truth)}
-    for name in methods:
-        errors[name] = np.empty(len(answers))
-        for k in np.unique(fold):
-            inside, outside = answers.where(fold == k), answers.where(fold != k)
-            if outside.reached.any():
-                given = fit_curve(outside, name, spread)(inside.logits, inside.reached, inside.relations)
-            else:
-                given = np.full(len(inside), outside.base_rate)
-            errors[name][fold == k] = np.square(given - truth[fold == k])
+    fold = (np.random.default_rng(seed).permutation(len(questions)) % FOLDS)[position]
+    tried = {spread: _held_out(answers, fold, "relation", spread) for spread in SPREADS}
+    spread = min(SPREADS, key=lambda s: float(tried[s].mean()))
+    errors = {
+        "sigmoid": np.square(sigmoid(answers.logits) - answers.labels),
+        "platt": _held_out(answers, fold, "platt"),
+        "isotonic": _held_out(answers, fold, "isotonic"),
+        "relation": tried[spread],
+    }
+    return errors, spread
+
+
+def _held_out(answers: RankedAnswers, fold: NDArray[np.int64], method: Fitted, spread: float = 0.0) -> Floats:
+    """[A] squared errors of a method that is fitted on the other folds."""
+    errors = np.empty(len(answers))
+    for k in np.unique(fold):
+        inside, outside = answers.where(fold == k), answers.where(fold != k)
+        if outside.reached.any():
+            given = fit_curve(outside, method, spread)(inside.logits, inside.reached, inside.relations)
+        else:
+            given = np.full(len(inside), outside.base_rate)
+        errors[fold == k] = np.square(given - inside.labels)
     return errors
 
 
@@ -178,8 +186,6 @@ def _reason(best: Fitted, scores: Mapping[str, float]) -> str:
 def _chosen(errors: Mapping[str, Floats]) -> Fitted:
     """The method of least squared error; by relation only where that is more than chance."""
     plain: Fitted = "platt" if errors["platt"].mean() <= errors["isotonic"].mean() else "isotonic"
-    if "relation" not in errors:
-        return plain
     gain = errors[plain] - errors["relation"]
     return "relation" if gain.mean() > gain.std() / np.sqrt(len(gain)) else plain
 
