@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kgcf.cli.evaluation_tables import calibration_table
 from kgcf.errors import SettingsError
-from kgcf.prediction.calibration.fitting import CalibrationReport
+from kgcf.prediction.calibration.fitting import METHODS, CalibrationReport
 from kgcf.prediction.calibration.plots import plot_reliability
 from kgcf.prediction.calibration.reliability import Reliability, measure
 
@@ -86,13 +86,13 @@ def report() -> CalibrationReport:
     labels = generator.random(300) < 0.3
     measured: dict[str, Reliability] = {
         "sigmoid": measure(generator.random(300), labels),
-        "platt": measure(np.full(300, 0.3), labels),
+        **{method: measure(np.full(300, 0.3), labels) for method in METHODS},
     }
     return CalibrationReport("test", 30, 300, float(labels.mean()), 0, 0.0, measured)
 
 
 @pytest.mark.parametrize(("name", "begin"), [("plot.png", b"\x89PNG"), ("plot.svg", b"<?xml")])
-@pytest.mark.parametrize("method", ["sigmoid", "platt"])
+@pytest.mark.parametrize("method", ["sigmoid", *METHODS])
 def test_the_plot_is_a_picture(tmp_path: Path, name: str, begin: bytes, method: str) -> None:
     plot_reliability(report(), method, tmp_path / name)
     first = (tmp_path / name).read_bytes()

@@ -9,7 +9,7 @@ from kgcf.prediction.calibration.fitting import CalibrationReport
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_COLOURS = {"sigmoid": "#b0482a", "platt": "#1f6f8b", "isotonic": "#3d7d3a"}
+_COLOURS = {"sigmoid": "#b0482a", "platt": "#1f6f8b", "isotonic": "#3d7d3a", "relation": "#6b4fa0"}
 
 
 def plot_reliability(report: CalibrationReport, method: str, path: Path) -> None:
