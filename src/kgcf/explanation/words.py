@@ -192,8 +192,9 @@ def sure_sentence(explanation: Explanation) -> str:
     e = explanation
     if e.probability_from == "sigmoid":
         return "How sure: this probability was not compared with outcomes; use it to order answers, not as a frequency."
+    of = " of this relation" if e.probability_from == "relation" else ""
     return (
-        f"How sure: among answers of validation that scored like this one, about {100 * e.probability:.0f} of 100 "
+        f"How sure: among answers of validation{of} that scored like this one, about {100 * e.probability:.0f} of 100 "
         f"were true."
     )
 
