@@ -260,6 +260,7 @@ def test_one_question_with_equal_logits_is_calibrated_to_its_rate() -> None:
     answers = answers_of(np.full(25, 3.0), np.arange(25) < 5, top=25)
     calibration = fit_calibration(answers)
     assert calibration.method == "platt"
+    assert Calibration.from_json(json.loads(json.dumps(calibration.to_json()))) == calibration
     said = calibration.probabilities(np.array([3.0]), np.array([True]), np.zeros(1, int))[0]
     assert said == pytest.approx(soft_targets(answers.labels).mean())
 

@@ -12,14 +12,15 @@ from kgcf.prediction.calibration.link_curves import (
     Proposals,
     add_up,
     fit_link_curve,
+    flat_curve,
 )
 from kgcf.prediction.calibration.ranked_answers import RankedAnswers
 
 SPREADS = (0.5, 2.0)  # how far intercepts may differ, as standard deviations: little or much
 
 
-def fit_by_relation(answers: RankedAnswers, spread: float) -> LinkCurve | None:
-    """One rising curve and an intercept for every relation and direction; None where no curve can rise."""
+def fit_by_relation(answers: RankedAnswers, spread: float) -> LinkCurve:
+    """One rising curve and an intercept for every relation and direction; a flat one where no curve can rise."""
     alike = Proposals(
         answers.questions,
         answers.relations,
@@ -29,4 +30,4 @@ def fit_by_relation(answers: RankedAnswers, spread: float) -> LinkCurve | None:
         answers.relation_count,
     )
     cells = add_up(alike, 1, np.random.default_rng(0))
-    return None if cells is None else fit_link_curve(cells, spread)
+    return flat_curve(alike) if cells is None else fit_link_curve(cells, spread)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgcf.prediction.calibration.by_relation import SPREADS, fit_by_relation
-from kgcf.prediction.calibration.curves import FITS, Curve, Floats, curve_from_json, fit_platt, sigmoid, soft_targets
+from kgcf.prediction.calibration.curves import FITS, Curve, Floats, curve_from_json, sigmoid, soft_targets
 from kgcf.prediction.calibration.link_curves import LinkCurve, link_curve_from_json
 from kgcf.prediction.calibration.ranked_answers import RankedAnswers
 from kgcf.prediction.calibration.reliability import Reliability, measure
@@ -127,11 +127,8 @@ def fit_curve(answers: RankedAnswers, method: Fitted, spread: float = 0.0) -> Fi
     above low probabilities of reached answers, these are pooled with it, as isotonic regression does.
     """
     reached, unreached = answers.where(answers.reached), answers.where(~answers.reached)
-    curve: Curve | LinkCurve
-    if method == "relation":
-        curve = fit_by_relation(reached, spread) or fit_platt(reached.logits, reached.labels)
-    else:
-        curve = FITS[method](reached.logits, reached.labels)
+    plain = method != "relation"
+    curve = FITS[method](reached.logits, reached.labels) if plain else fit_by_relation(reached, spread)
     fitted_probabilities = np.sort(_along(curve, reached.logits, reached.relations))
     if not len(unreached):
         return FittedCurve(curve, float(fitted_probabilities[0]))
