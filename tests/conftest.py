@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import signal
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,7 +24,12 @@ _scratch: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def pytest_configure() -> None:
-    """Let nothing write into the user's cache; benchmark files that are kept there are still read."""
+    """Let nothing write into the user's cache; benchmark files that are kept there are still read.
+
+    A shell that starts us in its background has us ignore Ctrl-C, and so would all that tests start and interrupt.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if (kept := cache_folder() / "data").is_dir():
         os.environ.setdefault("KGCF_DATA", str(kept))
     scratch = tempfile.TemporaryDirectory(prefix="kgcf-test-cache-", ignore_cleanup_errors=True)
