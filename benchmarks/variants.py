@@ -123,7 +123,8 @@ def main() -> None:
     found: dict[str, Any] = json.loads(given.output.read_text()) if given.output and given.output.exists() else {}
     size = f"{given.seconds:g} s" if given.passes is None else f"{given.passes} passes"
     name = " ".join([Path(given.data).name, given.preset, size, *given.changes])
-    cells = found.setdefault(name, {"protocol": describe_protocol(1), "triples": given.triples, "variants": {}})
+    protocol = describe_protocol(1) | {"times": "processor seconds of the steps", "filter": "train and valid"}
+    cells = found.setdefault(name, {"protocol": protocol, "triples": given.triples, "variants": {}})
     variants: dict[str, Any] = cells["variants"]
     for variant, changes in SETS[given.of].items():
         if variant in variants or (given.only and not any(part in variant for part in given.only)):

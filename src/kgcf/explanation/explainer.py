@@ -113,7 +113,7 @@ class Explainer:
             counterfactual=None if matching is None else find_evidence(case, matching),
             deletion=_deletion(case, chosen.paths, how, show),
             memory=find_memory_evidence(case),
-            runs=() if self.observed.companions is None else self.observed.companions.heard,
+            runs=() if self.observed.companions is None else self.observed.companions.answering,
         )
 
     @cached_property

@@ -34,7 +34,7 @@ class Companions:
     names: tuple[str, ...]  # of this run and of the others
 
     @property
-    def heard(self) -> tuple[str, ...]:
+    def answering(self) -> tuple[str, ...]:
         """This run, then those of the others that change an answer: validation may have given some no weight."""
         others = zip(self.names[1:], self.weights[1:], strict=True)
         return (self.names[0], *(name for name, weight in others if weight))

@@ -300,7 +300,7 @@ def test_relations_that_do_not_differ_have_one_curve() -> None:
     seldom = [fit_calibration(drawn(600, seed)) for seed in range(12)]
     assert {found.method for found in seldom} <= {"platt", "isotonic"}
     by_chance = [f for f in seldom if f.cross_validation["relation"] < f.cross_validation[f.method]]
-    assert all(f.reason.endswith("a gain within chance.") for f in by_chance)
+    assert all(f.reason.endswith("what that gains is within chance.") for f in by_chance)
 
 
 def test_a_calibration_survives_json() -> None:

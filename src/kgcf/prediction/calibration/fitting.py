@@ -115,7 +115,7 @@ def fit_calibration(answers: RankedAnswers, seed: int = 0) -> Calibration:
     errors, spread = cross_validate(answers, seed)
     curves = {str(name): fit_curve(answers, name, spread) for name in METHODS}
     scores = {name: float(error.mean()) for name, error in errors.items()}
-    best = _chosen(errors)
+    best = _chosen(errors, answers.questions)
     return Calibration(best, _reason(best, {name: scores[name] for name in METHODS}), curves, scores)
 
 
@@ -176,14 +176,15 @@ def _reason(best: Fitted, scores: Mapping[str, float]) -> str:
     others = ", ".join(f"{score:.5f} ({name})" for name, score in scores.items() if name != best)
     compared = f"in {FOLDS}-fold cross-validation over questions: {scores[best]:.5f} against {others}"
     if min(scores.values()) < scores[best]:
-        return f"{best} is used for its Brier score {compared}, a gain within chance."
+        return f"{best} has the Brier score {compared}; what that gains is within chance."
     return f"{best} has the lowest Brier score {compared}."
 
 
-def _chosen(errors: Mapping[str, Floats]) -> Fitted:
-    """The method of least squared error; by relation only where that is more than chance."""
+def _chosen(errors: Mapping[str, Floats], questions: NDArray[np.int64]) -> Fitted:
+    """The method of least squared error; by relation only where that is more than chance, question by question."""
     plain: Fitted = "platt" if errors["platt"].mean() <= errors["isotonic"].mean() else "isotonic"
-    gain = errors[plain] - errors["relation"]
+    _, question = np.unique(questions, return_inverse=True)
+    gain = np.bincount(question, errors[plain] - errors["relation"])
     return "relation" if gain.mean() > gain.std() / np.sqrt(len(gain)) else plain
 
 
