@@ -1,10 +1,14 @@
 """The weights of a blend: those that validation asks for, shrunk where it says little, none where it gains nothing."""
 
+from itertools import product
+
 import numpy as np
 from numpy.typing import NDArray
 
 from kgcf.prediction.blending.fitting import fit_blend
+from kgcf.prediction.blending.recall import blend_row
 from kgcf.prediction.blending.reciprocal_ranks import LOSSES, WEIGHTS, ReciprocalRanks
+from kgcf.prediction.blending.trial_kernels import rank_under_all
 
 
 def ranks_of(best: NDArray[np.int64], relations: NDArray[np.int64], gain: float, noise: float = 0.1) -> ReciprocalRanks:
@@ -69,3 +73,38 @@ def test_answers_of_one_question_stay_together() -> None:
     found = fit_blend(ReciprocalRanks(questions, relations, both[:, 0, 0], both[:, 0, 0], both), 1)
     assert not found.used
     assert found.figures["both"] <= 0.4
+
+
+def test_the_unreached_lose_what_their_ranks_ask_for_where_mrr_hardly_cares() -> None:
+    """One answer in ten is unreached: its rank falls from 5,000 to 500 as it loses less, at next to no cost in MRR."""
+    count, relations = 400, np.zeros(400, dtype=np.int64)
+    both = np.full((count, len(LOSSES), len(WEIGHTS)), 0.6)
+    both[:40] = 1 / 5000
+    both[:, :, 0] = 0.5
+    both[:40, 2] = 1 / 500
+    both[40:, 2] -= 0.0003
+    both[:40, 1] = 1 / 50
+    both[40:, 1] -= 0.02  # so much less that a low place is better
+    ranks = ReciprocalRanks(np.arange(count), relations, both[:, 0, 0], both[:, 0, 0], both)
+    assert fit_blend(ranks, 1).unreached == LOSSES[2]
+
+
+def test_ranks_under_all_weights_are_those_of_the_formula() -> None:
+    """Against the blend itself, row by row, with ties, known answers and entities that memory does not know."""
+    generator = np.random.default_rng(2)
+    weights, losses = np.array(WEIGHTS, dtype=np.float32), np.array(LOSSES, dtype=np.float32)
+    for _ in range(20):
+        logits = (generator.integers(-3, 4, 60) / 2).astype(np.float32)
+        reached, rivals = generator.random(60) < 0.6, generator.random(60) < 0.8
+        known = np.sort(generator.choice(60, 40, replace=False))
+        opinion = np.zeros(60, dtype=np.float32)
+        opinion[known] = generator.integers(-4, 5, 40) / 4
+        answer = int(generator.integers(60))
+        found = np.empty((len(losses), len(weights)))
+        rank_under_all(logits, reached, opinion, rivals, answer, weights, losses, found)
+        for (s, loss), (w, weight) in product(enumerate(losses), enumerate(weights)):
+            row = logits.copy()
+            blend_row(row, reached, known, opinion[known], weight, loss)
+            others = np.delete(row, np.flatnonzero(~rivals | (np.arange(60) == answer)))
+            wanted = 1 + np.sum(others > row[answer]) + np.sum(others == row[answer]) / 2
+            assert found[s, w] == wanted

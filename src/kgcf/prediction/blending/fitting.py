@@ -14,6 +14,7 @@ from kgcf.prediction.blending.blend import Blend
 from kgcf.prediction.blending.reciprocal_ranks import LOSSES, WEIGHTS, ReciprocalRanks
 
 FOLDS = 5
+NEGLIGIBLE = 0.0005  # of MRR, given away for unreached answers that stand where they belong
 SHRINKAGES = (float("inf"), 1600.0, 400.0, 100.0, 25.0)  # κ; the first wins a tie
 
 
@@ -97,10 +98,22 @@ def _choose(ranks: ReciprocalRanks, rows: NDArray[np.bool_], kinds: int, kappa: 
     """The best loss and common weight of some answers, and the weight of every relation."""
     if not rows.any():
         return _Choice(0, 0, np.zeros(kinds, dtype=np.int64))
-    means = ranks.both[rows].mean(axis=0)  # [losses, weights]
-    loss, common = np.unravel_index(int(means.argmax()), means.shape)
+    tried = ranks.both[rows]
+    means = tried.mean(axis=0)  # [losses, weights]
+    loss = _choose_loss(tried, means)
+    common = int(means[loss].argmax())
     if np.isinf(kappa):
-        return _Choice(int(loss), int(common), np.full(kinds, common, dtype=np.int64))
+        return _Choice(loss, common, np.full(kinds, common, dtype=np.int64))
     sums = np.tile(kappa * means[loss], (kinds, 1))
-    np.add.at(sums, ranks.relations[rows], ranks.both[rows][:, loss])
-    return _Choice(int(loss), int(common), sums.argmax(axis=1))
+    np.add.at(sums, ranks.relations[rows], tried[:, loss])
+    return _Choice(loss, common, sums.argmax(axis=1))
+
+
+def _choose_loss(tried: NDArray[np.float64], means: NDArray[np.float64]) -> int:
+    """What the unreached lose: the loss of least mean rank among those that cost next to nothing in MRR.
+
+    MRR hardly notices whether an unreached answer is the 500th or the 5,000th, so it cannot choose alone.
+    """
+    by_loss = means.max(axis=1)
+    mean_ranks = (1 / tried[:, np.arange(len(means)), means.argmax(axis=1)]).mean(axis=0)  # [losses]
+    return int(np.where(by_loss >= by_loss.max() - NEGLIGIBLE, mean_ranks, np.inf).argmin())

@@ -10,11 +10,15 @@ from kgcf.data.dataset import Split
 from kgcf.memory.memory import Memory
 from kgcf.model.all_entities_kernels import put_reached_first
 from kgcf.model.scorer import GraphScorer
-from kgcf.prediction.blending.recall import AT_ONCE, blend_row
+from kgcf.prediction.blending.recall import AT_ONCE
+from kgcf.prediction.blending.scorer import MemoryScorer
+from kgcf.prediction.blending.trial_kernels import rank_under_all
 from kgcf.progress import Advance, silent
 
 WEIGHTS = (0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)  # the first: paths alone
-LOSSES = (0.0, -3.0, -6.0, -12.0)  # what an unreached answer loses
+LOSSES = (0.0, -1.0, -2.0, -3.0, -4.0, -6.0, -12.0)  # what an unreached answer loses
+_NONE = np.zeros(1, dtype=np.float32)
+_WEIGHTS, _LOSSES = np.array(WEIGHTS, dtype=np.float32), np.array(LOSSES, dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,33 +52,26 @@ def collect_reciprocal_ranks(
     relations = np.concatenate([triples[:, 1], triples[:, 1] + count])
     answers = np.concatenate([triples[:, 2], triples[:, 0]])
     asked, questions = np.unique(heads * (2 * count) + relations, return_inverse=True)
-    table = np.empty((len(answers), 2 + len(LOSSES) * len(WEIGHTS)))
+    alone, both = np.empty((len(answers), 2)), np.empty((len(answers), len(LOSSES), len(WEIGHTS)))
     order = np.argsort(questions, kind="stable")
     for first in range(0, len(asked), AT_ONCE):
         chunk = asked[first : first + AT_ONCE]
         trials = _Trials(paths, memory, task, chunk // (2 * count), chunk % (2 * count))
         for number in range(len(chunk)):
-            scores, known = trials.of(number)
             begin, end = np.searchsorted(questions[order], [first + number, first + number + 1])
             for place in order[begin:end]:
-                table[place] = 1 / _ranks(scores, known, int(answers[place]))
+                trials.rank(number, int(answers[place]), alone[place], both[place])
         advance(len(chunk))
-    both = table[:, 2:].reshape(-1, len(LOSSES), len(WEIGHTS))
-    both[:, :, 0] = table[:, :1]
-    return ReciprocalRanks(questions, relations, table[:, 0], table[:, 1], both)
+    return ReciprocalRanks(questions, relations, 1 / alone[:, 0], 1 / alone[:, 1], 1 / both)
 
 
 def time_trials(entity_count: int, clock: Callable[[], float]) -> float:
     """Seconds that trying every weight on one answer takes here and now, besides what paths and memory need."""
-    generator = np.random.default_rng(0)
-    row = generator.random(entity_count, dtype=np.float32)
-    none, everybody = np.zeros(0, dtype=np.int32), np.arange(entity_count)
+    row = np.random.default_rng(0).random(entity_count, dtype=np.float32)
+    everybody, ranks = np.ones(entity_count, dtype=bool), np.empty((len(LOSSES), len(WEIGHTS)))
     times = [clock()]
     for _ in range(2):  # the first warms up
-        scores = np.tile(row, (2 + len(LOSSES) * len(WEIGHTS), 1))
-        for number in range(2, len(scores)):
-            blend_row(scores[number], row > 0.5, everybody, row, np.float32(number), np.float32(-1.0))
-        _ranks(scores, none, 0)
+        rank_under_all(row, row > 0.5, row, everybody, 0, _WEIGHTS, _LOSSES, ranks)
         times.append(clock())
     return times[2] - times[1]
 
@@ -90,37 +87,26 @@ class _Trials:
         heads: NDArray[np.int64],
         relations: NDArray[np.int64],
     ) -> None:
-        self._task, self._heads, self._relations, self._known = task, heads, relations, memory.known
         self._logits, self._reached = paths.score_with_reach(heads, relations, reached_first=False)
         self._ranking = self._logits.copy()
         put_reached_first(self._ranking, self._reached)
         self._speaks = memory.speaks(heads, relations)
-        self._opinions = np.zeros((len(heads), len(memory.known)), dtype=np.float32)
-        self._opinions[self._speaks] = memory.opinions(heads[self._speaks], relations[self._speaks])
+        self._opinions = MemoryScorer(memory, self._logits.shape[1]).score_tails(heads, relations)
+        self._rivals = np.ones(self._logits.shape, dtype=bool)
+        for row, head, relation in zip(self._rivals, heads, relations, strict=True):
+            row[task.known.tails(int(head), int(relation))] = False
 
-    def of(self, number: int) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-        """[2 + losses · weights, N] scores of one question, paths and memory alone first; and its known answers.
+    def rank(self, number: int, answer: int, alone: NDArray[np.float64], both: NDArray[np.float64]) -> None:
+        """Fill in the ranks of an answer by paths and by memory alone [2], and under every loss and weight [S, W].
 
         Where memory knows nothing of the question, every weight leaves it to the paths.
         """
-        known = self._task.known.tails(int(self._heads[number]), int(self._relations[number]))
-        ranking, opinion = self._ranking[number], self._opinions[number]
-        scores = np.tile(ranking, (2 + len(LOSSES) * len(WEIGHTS), 1))
-        scores[1] = 0
-        scores[1, self._known] = opinion
+        rivals, reached = self._rivals[number], self._reached[number]
+        for place, scores in enumerate((self._ranking[number], self._opinions[number])):
+            rank_under_all(scores, reached, scores, rivals, answer, _NONE, _NONE, ranks := np.empty((1, 1)))
+            alone[place] = ranks[0, 0]
+        both[:] = alone[0]
         if self._speaks[number]:
-            scores[2:] = self._logits[number]
-            settings = [(loss, weight) for loss in LOSSES for weight in WEIGHTS]
-            for row, (loss, weight) in zip(scores[2:], settings, strict=True):
-                blend_row(row, self._reached[number], self._known, opinion, np.float32(weight), np.float32(loss))
-        return scores, known
-
-
-def _ranks(scores: NDArray[np.float32], known: NDArray[np.int32], answer: int) -> NDArray[np.float64]:
-    """[S] the realistic rank of an answer in each of S rows of scores, known answers left out."""
-    own = scores[:, answer, None]
-    aside = scores[:, np.union1d(known, answer)]
-    above = np.count_nonzero(scores > own, axis=1) - np.count_nonzero(aside > own, axis=1)
-    beside = np.count_nonzero(scores == own, axis=1) - np.count_nonzero(aside == own, axis=1)
-    ranks: NDArray[np.float64] = 1.0 + above + beside / 2
-    return ranks
+            opinion = self._opinions[number]
+            rank_under_all(self._logits[number], reached, opinion, rivals, answer, _WEIGHTS, _LOSSES, both)
+            both[:, 0] = alone[0]  # a weight of 0 leaves a question to the paths
