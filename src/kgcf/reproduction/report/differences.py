@@ -27,7 +27,10 @@ def differences_section(found: Gathered) -> list[str]:
         [dataset, *(over_seeds(found.results(dataset, variant).values(), "mrr", 4) for variant in found.variants())]
         for dataset in found.datasets()
     ]
-    lines += ["Test MRR, mean ± standard deviation over seeds, the same time for all variants, none with a memory.", ""]
+    lines += [
+        "Test MRR, mean ± standard deviation over seeds, the same passes for all variants, none with a memory.",
+        "",
+    ]
     lines += markdown_table(["graph", *found.variants()], rows)
     for variant in (TREATED, PAPER, PATHS):
         lines += _against_base(found, variant)
