@@ -89,6 +89,6 @@ def _useful_threads(settings: Settings, data: Dataset) -> int:
     if not len(batch):
         return 1
     budget = Budget(training.memory_gb * 1e9, settings.encoder.width, settings.encoder.statistics)
-    planner = Planner(data.graph, settings.encoder.layers)
+    planner = Planner(data.graph, settings.encoder.layers, everybody=settings.encoder.everybody)
     work = mean_work(planner, batch.heads, batch.relations, batch, budget, training.fan_in)
     return useful_threads(work.updates * len(batch), None)
