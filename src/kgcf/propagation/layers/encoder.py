@@ -38,7 +38,7 @@ class EncoderSettings(BaseModel):
     )
     semantics: Semantics = Field(
         default="grounded",
-        description="Whether an entity that no path reaches has no state, or the one that biases give it (nbfnet: slow).",
+        description="Whether an entity that no path reaches has no state, or one made of biases (nbfnet: slow).",
     )
 
     @model_validator(mode="after")

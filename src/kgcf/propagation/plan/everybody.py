@@ -1,7 +1,7 @@
 """Plans in which every entity has a state from the beginning (`semantics = nbfnet`): no walk has to reach it.
 
 Biases give an entity a state whether or not a path leads to it, so the cone around the head says nothing; only that
-around the candidates does: layer l needs what is within L − l visible edges of a candidate, and for a ranking everybody.
+around the candidates does: layer l needs whom L − l visible edges lead to a candidate, and for a ranking everybody.
 Slots and edges are the same as in other plans, and the same kernels compute them.
 """
 

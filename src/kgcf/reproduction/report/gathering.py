@@ -1,10 +1,11 @@
 """What a part of the report is made of: the finished cells of one target at one scale, and tables in Markdown."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
 from kgcf.reproduction.cells import SCALES, Cell, Scale
+from kgcf.reproduction.standing import outdated, shortly
 from kgcf.reproduction.store import Result, Store
 from kgcf.reproduction.targets import TARGETS
 
@@ -23,6 +24,7 @@ class Gathered:
     scale: Scale
     found: list[tuple[Cell, Result]]
     wanted: int
+    outdated: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by the cell's name: which settings differ
 
     @property
     def line(self) -> str:
@@ -32,7 +34,18 @@ class Gathered:
         return (
             f"{len(self.found)} of {self.wanted} cells ({SCALE_WORDS[self.scale]}); "
             f"`kgcf reproduce {self.target}{'' if self.scale == 'default' else ' --' + self.scale}`; "
-            f"commit {commits}; {machines}."
+            f"commit {commits}; {machines}.{self._old}"
+        )
+
+    @property
+    def _old(self) -> str:
+        """A sentence about the cells that would come out differently now."""
+        if not self.outdated:
+            return ""
+        differing = tuple(dict.fromkeys(each for listed in self.outdated.values() for each in listed))
+        return (
+            f" **{len(self.outdated)} of these cells are outdated**: settings have changed since ({shortly(differing)}); "
+            "`--again` computes them anew."
         )
 
     def datasets(self) -> list[str]:
@@ -59,7 +72,8 @@ def gather(store: Store, target: str) -> Gathered | None:
         cells = TARGETS[target](scale)
         found = [(cell, result) for cell in cells if (result := store.read(cell)) is not None]
         if len(found) > (len(best.found) if best is not None else 0):
-            best = Gathered(target, scale, found, len(cells))
+            old = {cell.name: changed for cell, result in found if (changed := outdated(cell, result))}
+            best = Gathered(target, scale, found, len(cells), old)
     return best
 
 
