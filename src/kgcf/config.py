@@ -27,7 +27,6 @@ from kgcf.memory.settings import MemorySettings
 from kgcf.model.kgcf import DecoderSettings
 from kgcf.propagation.layers.encoder import EncoderSettings
 from kgcf.training.objective import ObjectiveSettings
-from kgcf.training.semantics import check_everybody
 from kgcf.training.settings import TrainingSettings
 
 BASELINE_SECTIONS = ("training", "baseline")  # what a run of another model reads
@@ -177,12 +176,9 @@ def settings_from(values: Values) -> Settings:
     if "baseline" in values:
         checked["baseline"] = read_section(values["baseline"])
     try:
-        settings = Settings.model_validate(checked)
+        return Settings.model_validate(checked)
     except ValidationError as error:
         raise SettingsError(_explain(error)) from error
-    if settings.baseline is None and settings.encoder.everybody:
-        check_everybody(settings.encoder, settings.objective, settings.training)
-    return settings
 
 
 def benchmark_note(name: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Where results lie: one JSON per finished cell, replaced only by a finished one; several processes may fill a folder."""
+"""Where results lie: one JSON per finished cell, replaced only by a finished one; several processes may work on it."""
 
 import json
 from collections.abc import Iterator
