@@ -95,10 +95,10 @@ def _list(store: "Store", cells: "list[Cell]") -> None:
 
 def _summary(outcome: "Outcome", results: Path) -> None:
     """What was done, what is left, and how to go on."""
-    screen = Screen(wrap=False)
+    screen, there = Screen(wrap=False), len(outcome.there) + len(outcome.outdated)
     screen.print(
         cell(
-            f"{len(outcome.computed)} cells computed, {len(outcome.there) + len(outcome.outdated)} were there, {len(outcome.elsewhere)} are "
+            f"{len(outcome.computed)} cells computed, {there} were there, {len(outcome.elsewhere)} are "
             f"another process's, {len(outcome.failed)} failed. Results: {results}. "
             "The document: kgcf reproduce report"
         )

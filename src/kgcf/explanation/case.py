@@ -213,8 +213,8 @@ def open_case(
     """Examine a triple; where the graph has it, it is hidden first by the run's rule, or it would explain itself."""
     if observed.model.encoder.settings.everybody:
         raise SettingsError(
-            "This run was trained with encoder.semantics = nbfnet: entities that no path reaches speak too, so paths do "
-            "not explain its answers. Train one with encoder.semantics = grounded to explain."
+            "This run was trained with encoder.semantics = nbfnet: entities that no path reaches speak too, so paths "
+            "do not explain its answers. Train one with encoder.semantics = grounded to explain."
         )
     known = bool(observed.graph.contains([[head, relation, tail]])[0])
     hidden = hide_for_explanation(observed.graph, head, relation, tail, remove)
