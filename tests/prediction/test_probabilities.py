@@ -20,6 +20,7 @@ from kgcf.pipeline import fit
 from kgcf.prediction.answers import Answer
 from kgcf.prediction.calibration.calibrate import PLOT
 from kgcf.prediction.calibration.completed_links import CompletionCalibration
+from kgcf.prediction.calibration.fitting import FittedCurve
 from kgcf.prediction.calibration.link_curves import LinkCurve
 from kgcf.prediction.calibration.record import FILE
 from kgcf.prediction.calibration.sampling import collect_best
@@ -115,6 +116,22 @@ def test_answers_carry_the_calibrated_probability(trained: Run) -> None:
         assert [a.probability for a in answers] == calibration.probabilities(logits, reached, asked).tolist()
         assert [a.rank for a in answers] == sorted(a.rank for a in answers)
         assert (np.diff([a.probability for a in answers]) <= 0).all()  # ranks and probabilities agree
+
+
+def test_scored_triples_have_the_probability_of_their_own_relation(trained: Run) -> None:
+    run = Run.open(trained.folder.path)
+    assert run.calibration is not None
+    curve = LinkCurve((-20.0, 20.0), (-43.0, 37.0), (0.0, 0.5, -2.0, 9.0, 9.0, 9.0))  # 2 · logit − 3, and an intercept
+    known = replace(run.calibration.calibration, method="relation", curves={"relation": FittedCurve(curve, 0.0)})
+    run.calibration = replace(run.calibration, calibration=known)
+    asked = [("3", relation, "5") for relation in run.data.relations.labels()]
+    bound = run.observe()
+    ids = np.array([[bound.entities.id(h), bound.relations.id(r), bound.entities.id(t)] for h, r, t in asked])
+    assert bound.logits(ids[:, 0], ids[:, 1], ids[:, 2:])[1].all()  # a path reaches all of them
+    wanted = [
+        1 / (1 + np.exp(3 - shift - 2 * logit)) for shift, logit in zip((0, 0.5, -2), run.score(asked), strict=True)
+    ]
+    assert run.score(asked, probabilities=True) == pytest.approx(wanted)
 
 
 def test_half_links_are_those_of_train(trained: Run) -> None:

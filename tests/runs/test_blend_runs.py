@@ -108,6 +108,18 @@ def test_shares_follow_validation() -> None:
     assert choose_shares(scores, 2).tolist() == [0.0, 1.0]
 
 
+def test_a_run_that_helps_only_with_a_small_share_gets_one() -> None:
+    """Half of it would be worse than none: shares are tried by small steps, not as equal parts of few."""
+
+    class Pretended:
+        questions = np.arange(10)
+
+        def reciprocal_ranks(self, shares: np.ndarray) -> np.ndarray:
+            return np.full(10, 0.5 - abs(float(shares[1]) - 0.1))
+
+    assert choose_shares(Pretended(), 2)[1] == pytest.approx(0.1)  # type: ignore[arg-type]
+
+
 def test_runs_that_cannot_be_blended_are_refused(runs: tuple[Path, Path], blended: Run, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="at least two runs. Name another one"):
         blend_runs(runs[:1], tmp_path / "one")
