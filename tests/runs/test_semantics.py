@@ -11,6 +11,7 @@ from kgcf.config import configure
 from kgcf.errors import SettingsError
 from kgcf.model.dense_scores import score_densely
 from kgcf.pipeline import Execution, resume
+from kgcf.prediction.observed_graph import with_paths
 from kgcf.propagation.dense.propagation import DenseEdges, propagate_densely
 from kgcf.runs.run import Run
 from kgcf.runs.settling import check_data
@@ -30,9 +31,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_a_run_opens_and_ranks_as_the_dense_reference_says(run: Run) -> None:
     opened, data = Run.open(run.folder.path), run.data
     heads, relations = data.test.queries[:, 0].astype(np.int64), data.test.queries[:, 1].astype(np.int64)
-    bound = opened.bind_task(data.test)
-    model = opened.model
-    assert model is not None
+    bound, model = with_paths(opened.bind_task(data.test)), opened.model
     edges = DenseEdges.build(data.graph, model.encoder.query.weight)
     assert bound.treatment is not None
     treated = torch.from_numpy(bound.treatment.treated(heads, relations))
