@@ -92,10 +92,9 @@ def _cosines(memory: Memory, entity: int, others: NDArray[np.int64]) -> NDArray[
     place, places = int(memory.places(np.array([entity]))[0]), memory.places(others)
     if place < 0:
         return np.zeros(len(others))
-    vectors = memory.model.entities.numpy().astype(np.float64)
-    sizes = np.linalg.norm(vectors[places], axis=1) * np.linalg.norm(vectors[place])
-    cosines: NDArray[np.float64] = (vectors[places] @ vectors[place]) / np.maximum(sizes, 1e-12)
-    return cosines
+    vectors, sizes = memory.model.entities.numpy(), memory.sizes
+    cosines = (vectors @ vectors[place]) / np.maximum(sizes * sizes[place], 1e-12)  # with everybody: no copy of vectors
+    return cosines[places].astype(np.float64)
 
 
 def memory_sentences(evidence: MemoryEvidence | None, relation: Named) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,12 @@ class Memory:
     known: NDArray[np.int64] = field(repr=False)  # [M] ids of the entities that it was trained on, ascending
     relations: NDArray[np.bool_] = field(repr=False)  # [2R] whether train has an edge of the relation
     facts: dict[str, Any] = field(default_factory=dict)  # how it was trained
+
+    @cached_property
+    def sizes(self) -> NDArray[np.float32]:
+        """[M] the lengths of the entities' vectors."""
+        lengths: NDArray[np.float32] = np.linalg.norm(self.model.entities.numpy(), axis=1)
+        return lengths
 
     def places(self, entities: NDArray[np.int64]) -> NDArray[np.int64]:
         """[…] the rows of entities, −1 for those that it never saw."""
