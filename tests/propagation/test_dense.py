@@ -8,8 +8,8 @@ from kgcf.data.hiding import HiddenTriples, hide_pairs, hide_triples
 from kgcf.errors import SettingsError
 from kgcf.model.decoder import Decoder
 from kgcf.model.dense_scores import score_densely
-from kgcf.propagation.dense.propagation import DenseEdges, Semantics, propagate_densely
-from kgcf.propagation.layers.encoder import Encoder
+from kgcf.propagation.dense.propagation import DenseEdges, propagate_densely
+from kgcf.propagation.layers.encoder import Encoder, Semantics
 
 from .dense_oracle import propagate_by_loops, score_by_loops
 from .random_graphs import graph_of_own_relations, random_graph, random_model

@@ -198,7 +198,7 @@ def test_a_cell_of_another_process_is_left_to_it(tmp_path: Path) -> None:
 
 
 def test_a_cell_that_fails_is_told_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def compute(cell: Cell, store: Store) -> dict[str, object]:
+    def compute(cell: Cell, store: Store, say: work.Say) -> dict[str, object]:
         if cell.seed == 0:
             raise KgcfError("No such graph.")
         if cell.seed == 1:
@@ -217,7 +217,7 @@ def test_damaged_results_are_refused(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.write(CELL, {})
     store.file(CELL).write_text("{")
-    with pytest.raises(StorageError, match="Delete it; the cell is then computed again"):
+    with pytest.raises(StorageError, match="let `kgcf reproduce` compute its cell again"):
         store.read(CELL)
     store.file(CELL).write_text('{"format": 99}')
     with pytest.raises(StorageError, match="another version"):

@@ -27,10 +27,15 @@ def reproduce_command(
     ],
     quick: Annotated[bool, typer.Option("--quick", help="Minutes, on tiny graphs: whether everything runs.")] = False,
     full: Annotated[bool, typer.Option("--full", help="More time and seeds; every other setting stays ours.")] = False,
-    only: Annotated[str | None, typer.Option(help="Only cells whose name contains this; several with commas.")] = None,
+    only: Annotated[
+        str | None, typer.Option(help="Only cells whose name or variant contains this; several with commas.")
+    ] = None,
     part: Annotated[str | None, typer.Option(help="K/N: every Nth cell from the Kth, for several machines.")] = None,
     listed: Annotated[
-        bool, typer.Option("--list", help="List the cells and which are finished; compute none.")
+        bool, typer.Option("--list", help="List the cells: done, open, outdated or damaged; compute none.")
+    ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Compute anew what was finished with settings that have changed since.")
     ] = False,
     results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results/cells"),
     document: Annotated[Path, typer.Option(help="What `report` writes, with plots beside it.")] = Path(
@@ -54,13 +59,12 @@ def reproduce_command(
         from kgcf.reproduction.targets import cells_of
     cells = _chosen(cells_of(target, scale), only, part)
     if listed:
-        for one in cells:
-            Screen(wrap=False).print(cell(f"{'done' if store.finished(one) else 'open'}  {one.name}  {one.variant}"))
+        _list(store, cells)
         return
     with importing():
         from kgcf.reproduction.work import compute_cells
     screen = Screen(stderr=True, wrap=False)
-    _summary(compute_cells(store, cells, lambda text: screen.print(cell(text))), results)
+    _summary(compute_cells(store, cells, lambda text: screen.print(cell(text)), again), results)
 
 
 def _chosen(cells: "list[Cell]", only: str | None, part: str | None) -> "list[Cell]":
@@ -68,9 +72,9 @@ def _chosen(cells: "list[Cell]", only: str | None, part: str | None) -> "list[Ce
     chosen = cells
     if only is not None:
         words = [word.strip() for word in only.split(",") if word.strip()]
-        chosen = [one for one in cells if any(word in one.name for word in words)]
+        chosen = [one for one in cells if any(word in one.name or word in one.variant for word in words)]
         if not chosen:
-            raise SettingsError(f"No cell's name contains {only!r}. `--list` shows the names.")
+            raise SettingsError(f"No cell's name or variant contains {only!r}. `--list` shows them.")
     if part is not None:
         found = re.fullmatch(r"(\d+)/(\d+)", part)
         if found is None or not 1 <= int(found[1]) <= int(found[2]):
@@ -79,16 +83,31 @@ def _chosen(cells: "list[Cell]", only: str | None, part: str | None) -> "list[Ce
     return chosen
 
 
+def _list(store: "Store", cells: "list[Cell]") -> None:
+    """A line for every cell: how it stands, its name, what tables call it, and what is wrong with it."""
+    with importing():
+        from kgcf.reproduction.standing import standing_of
+    for one in cells:
+        standing = standing_of(store, one)
+        why = f"  ({standing.why})" if standing.why else ""
+        Screen(wrap=False).print(cell(f"{standing.word:<8}  {one.name}  {one.variant}{why}"))
+
+
 def _summary(outcome: "Outcome", results: Path) -> None:
     """What was done, what is left, and how to go on."""
-    screen = Screen(wrap=False)
+    screen, there = Screen(wrap=False), len(outcome.there) + len(outcome.outdated)
     screen.print(
         cell(
-            f"{len(outcome.computed)} cells computed, {len(outcome.there)} were there, {len(outcome.elsewhere)} are "
+            f"{len(outcome.computed)} cells computed, {there} were there, {len(outcome.elsewhere)} are "
             f"another process's, {len(outcome.failed)} failed. Results: {results}. "
             "The document: kgcf reproduce report"
         )
     )
+    if outcome.outdated:
+        count = len(outcome.outdated)
+        screen.print(
+            cell(f"{count} of those that were there are outdated: --list says why, --again computes them anew.")
+        )
     if outcome.failed:
         raise typer.Exit(1)
 

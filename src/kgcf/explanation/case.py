@@ -11,6 +11,7 @@ from torch import Tensor
 
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import HiddenTriples, Remove, hide_known
+from kgcf.errors import SettingsError
 from kgcf.explanation.alone import plan_alone
 from kgcf.explanation.importance import EdgeImportance, Importance, weigh_edges
 from kgcf.explanation.lattice import Lattice
@@ -210,6 +211,11 @@ def open_case(
     attribution: EdgeImportance = "gradient",
 ) -> Case:
     """Examine a triple; where the graph has it, it is hidden first by the run's rule, or it would explain itself."""
+    if observed.model.encoder.settings.everybody:
+        raise SettingsError(
+            "This run was trained with encoder.semantics = nbfnet: entities that no path reaches speak too, so paths "
+            "do not explain its answers. Train one with encoder.semantics = grounded to explain."
+        )
     known = bool(observed.graph.contains([[head, relation, tail]])[0])
     hidden = hide_for_explanation(observed.graph, head, relation, tail, remove)
     heads, relations, candidates = np.array([head]), np.array([relation]), np.array([[tail]])

@@ -35,7 +35,8 @@ class GraphScorer:
         self._treated = treated
         self._threads = worker_threads(model.device, threads)
         self._budget = budget_for(model.encoder, memory)
-        self._planners = [Planner(graph, model.encoder.settings.layers) for _ in range(self._threads)]
+        layers, everybody = model.encoder.settings.layers, model.encoder.settings.everybody
+        self._planners = [Planner(graph, layers, everybody=everybody) for _ in range(self._threads)]
         self._contexts = all_contexts(graph) if reads_contexts(model.decoder) else None
 
     def score_tails(self, heads: NDArray[np.int64], relations: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -98,7 +98,8 @@ class ObservedGraph(AnsweringGraph):
     @cached_property
     def planner(self) -> Planner:
         """Plans questions about chosen candidates."""
-        return Planner(self.graph, self.model.encoder.settings.layers)
+        encoder = self.model.encoder.settings
+        return Planner(self.graph, encoder.layers, everybody=encoder.everybody)
 
     def logits(
         self,

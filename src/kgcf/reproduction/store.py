@@ -1,4 +1,4 @@
-"""Where results lie: one JSON per finished cell, never overwritten; several processes may fill one folder."""
+"""Where results lie: one JSON per finished cell, replaced only by a finished one; several processes may work on it."""
 
 import json
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ from kgcf.runs.lock import tried
 from kgcf.storage import make_folder, write_json, writing
 
 FORMAT = 1
+_AGAIN = "Delete it, or let `kgcf reproduce` compute its cell again."
 Result = dict[str, Any]
 
 
@@ -30,7 +31,7 @@ class Store:
         return self.path / "unfinished" / cell.name
 
     def finished(self, cell: Cell) -> bool:
-        """Whether the result is there."""
+        """Whether a file is there, sound or not."""
         return self.file(cell).is_file()
 
     def read(self, cell: Cell) -> Result | None:
@@ -41,9 +42,11 @@ class Store:
         try:
             found: Result = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise StorageError(f"{path} is damaged: {error}. Delete it; the cell is then computed again.") from error
+            raise StorageError(f"{path} is damaged: {error}. {_AGAIN}") from error
+        if not isinstance(found, dict):
+            raise StorageError(f"{path} is damaged: it holds no result. {_AGAIN}")
         if found.get("format") != FORMAT:
-            raise StorageError(f"{path} was written by another version of kgcf. Delete it, or upgrade kgcf.")
+            raise StorageError(f"{path} was written by another version of kgcf. {_AGAIN}")
         return found
 
     def write(self, cell: Cell, result: Result) -> None:
@@ -52,11 +55,11 @@ class Store:
 
     @contextmanager
     def claimed(self, cell: Cell) -> Iterator[bool]:
-        """Keep a cell for this process; yields False where it is finished or another process works on it."""
+        """Keep a cell for this process; yields False where another process works on it."""
         make_folder(self.path / "unfinished")
         lock = self.path / "unfinished" / f".{cell.name}.lock"
         with tried(lock) as free:
-            yield free and not self.finished(cell)
+            yield free
             if free:
                 with writing(lock):
                     lock.unlink(missing_ok=True)

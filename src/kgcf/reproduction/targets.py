@@ -124,6 +124,7 @@ def figure4(scale: Scale) -> list[Cell]:
 
 _STRONG = ("objective.alpha=0.1", "objective.beta=0.1")  # the counterfactual losses at a weight that can matter
 _ASKED = ("objective.cf_state=substitute", "objective.cf_pairs=all")
+_ALL_ALIKE = ("encoder.context=none", "training.skip_unreached=false")  # nothing tells reached from unreached
 ABLATIONS: dict[str, tuple[str, ...]] = {
     "all parts (α = β = 0.1)": (),
     "no counterfactual losses": ("objective.alpha=0.0", "objective.beta=0.0"),
@@ -147,6 +148,8 @@ ABLATIONS: dict[str, tuple[str, ...]] = {
     "ψ inverse": ("space.psi=inverse",),
     "context none": ("encoder.context=none",),
     "context decoder": ("encoder.context=decoder",),
+    "semantics grounded, all queries, no context": _ALL_ALIKE,
+    "semantics nbfnet, all queries, no context": (*_ALL_ALIKE, "encoder.semantics=nbfnet"),
 }
 CONTROL = "treatment shuffled (control)"
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,17 @@ import numpy as np
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
 from kgcf.data.statistics import relation_categories
-from kgcf.errors import KgcfError
+from kgcf.errors import KgcfError, StorageError
 from kgcf.evaluation.metrics import SHORT_NAMES
 from kgcf.evaluation.results import Evaluation
 from kgcf.machine.provenance import provenance, running_commit
 from kgcf.pipeline import Execution, fit, resume
 from kgcf.reproduction.cells import Cell
 from kgcf.reproduction.inference import measure_inference
+from kgcf.reproduction.standing import changed_settings, shortly, standing_of
 from kgcf.reproduction.store import Result, Store
 from kgcf.reproduction.substitutes import show_substitutes
+from kgcf.runs.folder import RunFolder
 from kgcf.runs.run import Run
 from kgcf.runs.watch import Told
 
@@ -34,37 +37,59 @@ class Outcome:
 
     computed: list[Cell] = field(default_factory=list)
     there: list[Cell] = field(default_factory=list)  # finished before
+    outdated: list[Cell] = field(default_factory=list)  # finished before, with settings that have changed since
     elsewhere: list[Cell] = field(default_factory=list)  # another process works on them
     failed: list[tuple[Cell, str]] = field(default_factory=list)
 
 
-def compute_cells(store: Store, cells: Iterable[Cell], say: Say) -> Outcome:
-    """Compute what is not there yet; a cell that cannot be computed is told of, and the others go on."""
+def compute_cells(store: Store, cells: Iterable[Cell], say: Say, again: bool = False) -> Outcome:
+    """Compute what is not there yet or damaged, with `again` also what is outdated; whatever fails is told of.
+
+    A file that is there is replaced when the new result is finished, not before.
+    """
     outcome = Outcome()
     running_commit()
     for cell in cells:
-        if store.finished(cell):
-            outcome.there.append(cell)
+        if _leave(store, cell, again, outcome):
             continue
         with store.claimed(cell) as ours:
             if not ours:
                 outcome.elsewhere.append(cell)
-                continue
-            started = time.monotonic()
-            try:
-                store.write(cell, compute(cell, store))
-            except Exception as error:  # one cell in the way must not hold up hours of others
-                told = str(error) if isinstance(error, KgcfError) else f"{type(error).__name__}: {error}"
-                outcome.failed.append((cell, told))
-                say(f"{cell.name}: {told}")
-                continue
-            shutil.rmtree(store.run_folder(cell), ignore_errors=True)
-            outcome.computed.append(cell)
-            say(f"{cell.name}: {time.monotonic() - started:.0f} s")
+            elif not _leave(store, cell, again, outcome):  # another process may have finished it meanwhile
+                _compute_one(store, cell, say, outcome)
     return outcome
 
 
-def compute(cell: Cell, store: Store) -> Result:
+def _leave(store: Store, cell: Cell, again: bool, outcome: Outcome) -> bool:
+    """Whether a cell stays as it is; then the outcome has it."""
+    word = standing_of(store, cell).word
+    if word == "done":
+        outcome.there.append(cell)
+    elif word == "outdated" and not again:
+        outcome.outdated.append(cell)
+    else:
+        return False
+    return True
+
+
+def _compute_one(store: Store, cell: Cell, say: Say, outcome: Outcome) -> None:
+    """Compute a cell and keep its result; one in the way must not hold up hours of others."""
+    before, started = standing_of(store, cell), time.monotonic()
+    if before.word != "open":
+        say(f"{cell.name} is computed again: {before.why}")
+    try:
+        store.write(cell, compute(cell, store, say))
+    except Exception as error:  # also of a library: the others go on
+        told = str(error) if isinstance(error, KgcfError) else f"{type(error).__name__}: {error}"
+        outcome.failed.append((cell, told))
+        say(f"{cell.name}: {told}")
+        return
+    shutil.rmtree(store.run_folder(cell), ignore_errors=True)
+    outcome.computed.append(cell)
+    say(f"{cell.name}: {time.monotonic() - started:.0f} s")
+
+
+def compute(cell: Cell, store: Store, say: Say) -> Result:
     """The result of one cell."""
     if cell.kind == "inference":
         found = measure_inference(_data(cell.dataset), cell.variant.split(","), cell.limit)
@@ -73,23 +98,37 @@ def compute(cell: Cell, store: Store) -> Result:
     elif cell.kind == "substitutes":
         found = show_substitutes(_data(cell.dataset), cell)
     else:
-        return _trained(cell, store)
+        return _trained(cell, store, say)
     here = provenance()
     return {"dataset": cell.dataset, **found, "commit": here["commit"], "machine": here}
 
 
-def _trained(cell: Cell, store: Store) -> Result:
+def _trained(cell: Cell, store: Store, say: Say) -> Result:
     """Train, or go on training, and rank the test triples."""
     folder, execution = store.run_folder(cell), Execution(Told())
-    if (folder / "run.json").is_file():
-        run = resume(folder, execution)
-    else:
+    run = _continued(cell, folder, execution, say)
+    if run is None:
         shutil.rmtree(folder, ignore_errors=True)  # one of ours whose making was stopped
         given: dict[str, Any] = {"model": cell.model} if cell.model != "kgcf" else {"preset": cell.preset}
         time_given = "none" if cell.seconds is None else cell.seconds
         given |= {"seed": cell.seed, "changes": cell.changes, "time": time_given}
         run = fit(_data(cell.dataset), folder, execution=execution, **given)
     return describe(cell, run, run.evaluate("test", limit=cell.limit))
+
+
+def _continued(cell: Cell, folder: Path, execution: Execution, say: Say) -> Run | None:
+    """A run of the cell that was interrupted, trained to its end; None: there is none that can go on."""
+    if not (folder / "run.json").is_file():
+        return None
+    try:
+        begun = RunFolder(folder).settings().model_dump(mode="json")
+        if changed := changed_settings(cell, begun):
+            say(f"{cell.name} was begun with other settings ({shortly(changed)}): it is trained anew")
+            return None
+        return resume(folder, execution)
+    except StorageError as error:
+        say(f"{cell.name} cannot go on and is trained anew: {error}")
+        return None
 
 
 def describe(cell: Cell, run: Run, found: Evaluation) -> Result:

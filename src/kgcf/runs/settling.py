@@ -15,6 +15,7 @@ from kgcf.runs.survey.steps import useful_threads
 from kgcf.training.batches import choose_removal, make_batch, rules_for, stream
 from kgcf.training.depth import choose_depth
 from kgcf.training.reach import DEEPEST, Reach, measure_reach
+from kgcf.training.semantics import check_everybody
 
 HARDLY_ANY = 0.1  # share of answers within reach below which there is little to learn
 
@@ -38,6 +39,8 @@ def check_data(settings: Settings, data: Dataset) -> None:
     """Refuse what cannot be trained on, or could not be finished after hours of it."""
     if not len(data.graph):
         raise DataError(f"{data.name} has no train triples, so there is nothing to learn from.")
+    if settings.encoder.everybody:
+        check_everybody(settings.encoder, settings.objective, settings.training)
     check_memory(settings, data)
     if settings.decoder.treatment and settings.treatment.path is not None:
         check_label_file(settings.treatment.path, data.entities, data.relations)
@@ -89,6 +92,6 @@ def _useful_threads(settings: Settings, data: Dataset) -> int:
     if not len(batch):
         return 1
     budget = Budget(training.memory_gb * 1e9, settings.encoder.width, settings.encoder.statistics)
-    planner = Planner(data.graph, settings.encoder.layers)
+    planner = Planner(data.graph, settings.encoder.layers, everybody=settings.encoder.everybody)
     work = mean_work(planner, batch.heads, batch.relations, batch, budget, training.fan_in)
     return useful_threads(work.updates * len(batch), None)

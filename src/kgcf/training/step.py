@@ -104,8 +104,8 @@ class GradientComputer:
     def __init__(self, context: StepContext, threads: int) -> None:
         self._context = context
         self._workers = Workers(threads)
-        layers = context.model.encoder.settings.layers
-        self._planners = [Planner(context.graph, layers) for _ in range(threads)]
+        encoder = context.model.encoder.settings
+        self._planners = [Planner(context.graph, encoder.layers, everybody=encoder.everybody) for _ in range(threads)]
 
     def compute(self, batch: Batch, rank: int = 0, size: int = 1, discrepancy: bool = True) -> tuple[Sums, Sums]:
         """Sums over this process's share of the batch, and the gradient of L_disc if this process has to give it.

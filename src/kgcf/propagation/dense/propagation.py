@@ -1,11 +1,10 @@
 """The dense, obvious propagation: every entity's state for every query, in plain torch on any device.
 
-The oracle of the sparse engine (`semantics = grounded`) and the published behaviour (`semantics = nbfnet`).
+The oracle of the sparse engine, of plans by paths (`semantics = grounded`) and of everybody (`semantics = nbfnet`).
 Tensors inside are [N, B, …] and [2E, B, …], so that one segment of edges is one block of memory.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -15,10 +14,8 @@ from kgcf.data.hiding import HiddenTriples, hide_nothing
 from kgcf.errors import SettingsError
 from kgcf.propagation.dense.blockwise import Block, advance, cut_blocks
 from kgcf.propagation.dense.layer import LayerStep, Visible, spread_vectors
-from kgcf.propagation.layers.encoder import Encoder
+from kgcf.propagation.layers.encoder import Encoder, Semantics
 from kgcf.propagation.layers.segments import Segments, segment_sum
-
-Semantics = Literal["grounded", "nbfnet"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from torch.nn import functional
 Message = Literal["distmult", "transe", "rotate"]
 Aggregate = Literal["pna", "sum", "mean", "max", "min"]
 Context = Literal["none", "unreached", "decoder", "layers"]
+Semantics = Literal["grounded", "nbfnet"]
 
 SMALLEST_SCALE = 1e-2  # 1/s is taken of at least this
 SMALLEST_VARIANCE = 1e-6  # std is the root of at least this
@@ -35,12 +36,21 @@ class EncoderSettings(BaseModel):
     context: Context = Field(
         default="unreached", description="Where the histogram of an entity's own relations enters."
     )
+    semantics: Semantics = Field(
+        default="grounded",
+        description="Whether an entity that no path reaches has no state, or one made of biases (nbfnet: slow).",
+    )
 
     @model_validator(mode="after")
     def _pair_up_for_rotation(self) -> Self:
         if self.message == "rotate" and self.width % 2:
             raise ValueError(f"RotatE messages need an even width, not {self.width}; choose {self.width + 1}.")
         return self
+
+    @property
+    def everybody(self) -> bool:
+        """Whether entities have states that no path reaches."""
+        return self.semantics == "nbfnet"
 
     @property
     def statistics(self) -> int:

@@ -68,7 +68,7 @@ def propagate(
     q = kinds[torch.from_numpy(which).to(kinds.device)]  # [B, D]
     compiled = runs_compiled(q.device) if compiled is None else compiled
     contexts = _slot_contexts(plan) if encoder.settings.context == "layers" else None
-    x = q[torch.from_numpy(plan.layers[0].queries).to(q.device)]  # [S_0, D]: the heads
+    x = _boundary(plan, q)
     begin = 0
     for depth, (layer, step) in enumerate(zip(encoder.steps(), plan.layers[1:], strict=True)):
         weights = _message_weights(plan, step, None if edge_weights is None else edge_weights[depth], q)
@@ -83,6 +83,16 @@ def propagate(
         begin += len(step.entities)
     candidate_rows = None if plan.rows is None else torch.from_numpy(plan.rows).to(q.device)
     return SparseStates(plan, q, x, candidate_rows, compiled)
+
+
+def _boundary(plan: Plan, q: Tensor) -> Tensor:
+    """[S_0, D] the states before the first layer: q_r at the heads; others, where they have one, are zero."""
+    queries, entities = plan.layers[0].queries, plan.layers[0].entities
+    x = q[torch.from_numpy(queries).to(q.device)]
+    if not plan.everybody:
+        return x
+    at_heads = torch.from_numpy(entities == plan.heads[queries]).to(q.device)
+    return torch.where(at_heads.unsqueeze(1), x, 0)
 
 
 @dataclass(frozen=True, eq=False)

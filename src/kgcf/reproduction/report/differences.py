@@ -1,8 +1,10 @@
 """Table 3 in words and numbers: is KGCF better than NBFNet, and by more than chance?"""
 
+from collections.abc import Collection
+
 import numpy as np
 
-from kgcf.reproduction.report.gathering import Gathered, markdown_table, over_seeds
+from kgcf.reproduction.report.gathering import Gathered, markdown_table, over_seeds, spread_over
 from kgcf.reproduction.significance import Comparison, compare_ranks, holm
 from kgcf.reproduction.targets import BASE, PAPER, PATHS, TREATED
 
@@ -28,7 +30,7 @@ def differences_section(found: Gathered) -> list[str]:
         for dataset in found.datasets()
     ]
     lines += [
-        "Test MRR, mean ± standard deviation over seeds, the same passes for all variants, none with a memory.",
+        f"Test MRR{spread_over(found)}, the same passes for all variants, none with a memory; –: not computed yet.",
         "",
     ]
     lines += markdown_table(["graph", *found.variants()], rows)
@@ -85,10 +87,15 @@ def _verdict(variant: str, there: dict[str, Comparison], corrected: dict[str, fl
     better = [name for name in sure if sure[name] > 0]
     worse = [name for name in sure if sure[name] < 0]
     parts = [f"better on {', '.join(better)}" if better else "", f"worse on {', '.join(worse)}" if worse else ""]
-    said = " and ".join(part for part in parts if part) or "no different on any graph"
-    seeds = (
-        f" Also over seeds: {', '.join(sorted(steady))}."
-        if steady
-        else " Over seeds alone nothing is sure." * bool(sure)
-    )
-    return f"**{variant} is {said}** (p < {_LEVEL} after correction, {len(there)} graphs).{seeds}"
+    said = " and ".join(part for part in parts if part) or "not shown to differ on any graph"
+    graphs = f"{len(there)} graph{'s' * (len(there) != 1)}"
+    return f"**{variant} is {said}** (p < {_LEVEL} after correction, {graphs}).{_over_seeds(there, sure, steady)}"
+
+
+def _over_seeds(there: dict[str, Comparison], sure: Collection[str], steady: Collection[str]) -> str:
+    """What the seeds' own spread says of the differences, where there are seeds to compare."""
+    if all(comparison.seed_test is None for comparison in there.values()):
+        return " One seed each so far: how much another seed would change is not known."
+    if steady:
+        return f" Also over seeds: {', '.join(sorted(steady))}."
+    return " Over seeds alone nothing is sure." if sure else ""

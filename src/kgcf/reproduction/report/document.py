@@ -15,6 +15,7 @@ from kgcf.reproduction.report.others import (
 )
 from kgcf.reproduction.report.parts import parts_section
 from kgcf.reproduction.store import Store
+from kgcf.reproduction.targets import TARGETS
 from kgcf.storage import make_folder, write_text
 
 _TITLE = (
@@ -51,6 +52,9 @@ def write_document(store: Store, path: Path) -> bool:
         lines += parts_section(ablations)
     if len(lines) == len(_TITLE):
         lines.append(_NOTHING)
+    elif absent := [target for target in TARGETS if gather(store, target) is None]:
+        listed = ", ".join(f"`kgcf reproduce {target}`" for target in absent)
+        lines += [f"Not begun yet: {listed}.", ""]
     text = "\n".join(map(_wrapped, lines)).rstrip() + f"\n\n{_NEXT}\n"
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return False

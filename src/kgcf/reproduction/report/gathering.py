@@ -1,10 +1,11 @@
 """What a part of the report is made of: the finished cells of one target at one scale, and tables in Markdown."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
 from kgcf.reproduction.cells import SCALES, Cell, Scale
+from kgcf.reproduction.standing import outdated, shortly
 from kgcf.reproduction.store import Result, Store
 from kgcf.reproduction.targets import TARGETS
 
@@ -23,6 +24,8 @@ class Gathered:
     scale: Scale
     found: list[tuple[Cell, Result]]
     wanted: int
+    outdated: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by the cell's name: which settings differ
+    missing: tuple[str, ...] = ()  # graphs of which no cell is finished
 
     @property
     def line(self) -> str:
@@ -32,7 +35,27 @@ class Gathered:
         return (
             f"{len(self.found)} of {self.wanted} cells ({SCALE_WORDS[self.scale]}); "
             f"`kgcf reproduce {self.target}{'' if self.scale == 'default' else ' --' + self.scale}`; "
-            f"commit {commits}; {machines}."
+            f"commit {commits}; {machines}.{self._left}{self._old}"
+        )
+
+    @property
+    def _left(self) -> str:
+        """A sentence about what is not there yet."""
+        if len(self.found) == self.wanted:
+            return ""
+        none = f"; nothing yet of {', '.join(self.missing)}" if self.missing else ""
+        return f" {self.wanted - len(self.found)} cells are not computed yet{none}."
+
+    @property
+    def _old(self) -> str:
+        """A sentence about the cells that would come out differently now."""
+        if not self.outdated:
+            return ""
+        differing = tuple(dict.fromkeys(each for listed in self.outdated.values() for each in listed))
+        verb = "is" if len(self.outdated) == 1 else "are"
+        return (
+            f" **{len(self.outdated)} of these cells {verb} outdated**: settings have changed since "
+            f"({shortly(differing)}); `--again` computes them anew."
         )
 
     def datasets(self) -> list[str]:
@@ -59,7 +82,10 @@ def gather(store: Store, target: str) -> Gathered | None:
         cells = TARGETS[target](scale)
         found = [(cell, result) for cell in cells if (result := store.read(cell)) is not None]
         if len(found) > (len(best.found) if best is not None else 0):
-            best = Gathered(target, scale, found, len(cells))
+            old = {cell.name: changed for cell, result in found if (changed := outdated(cell, result))}
+            begun = {cell.dataset for cell, _ in found}
+            missing = tuple(dict.fromkeys(cell.dataset for cell in cells if cell.dataset not in begun))
+            best = Gathered(target, scale, found, len(cells), old, missing)
     return best
 
 
@@ -78,6 +104,16 @@ def over_seeds(results: Iterable[Result], metric: str, digits: int = 3) -> str:
     """Mean and, of several seeds, standard deviation of a metric."""
     values = [float(result["metrics"][metric]) for result in results]
     if not values:
-        return ""
+        return "–"
     mean = f"{fmean(values):.{digits}f}"
     return f"{mean} ± {stdev(values):.{digits}f}" if len(values) > 1 else mean
+
+
+def spread_over(found: Gathered) -> str:
+    """What figures of several seeds are, said after the name of the metric."""
+    counts = {len(found.results(dataset, variant)) for dataset in found.datasets() for variant in found.variants()}
+    counts.discard(0)
+    most = max(counts, default=1)
+    if most == 1:
+        return ", one seed"
+    return f", mean ± standard deviation over {'up to ' * (len(counts) > 1)}{most} seeds"

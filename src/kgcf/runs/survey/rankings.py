@@ -46,7 +46,7 @@ def _questions(ground: Ground) -> NDArray[np.int64]:
 
 def _count_rankings(ground: Ground, layers: int, questions: NDArray[np.int64]) -> Work:
     settings, task = ground.settings, ground.data.valid
-    planner = Planner(task.observed, layers)
+    planner = Planner(task.observed, layers, everybody=settings.encoder.everybody)
     budget = Budget(settings.training.memory_gb * 1e9, settings.encoder.width, settings.encoder.statistics)
     began, found = ground.clock(), []
     for first in range(0, len(questions), 4):

@@ -70,8 +70,8 @@ def time_steps(ground: Ground, layers: int, negatives: int, threads: int, most: 
     context = ground.context(model, ground.data, settings, ground.treatment, _stand_ins(ground))
     computer = GradientComputer(context, worker_threads(ground.device, threads))
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-9)
-    planner, budget, found = Planner(ground.data.graph, layers), budget_for(model.encoder, context.memory), []
-    spent = 0.0
+    planner = Planner(ground.data.graph, layers, everybody=settings.encoder.everybody)
+    budget, found, spent = budget_for(model.encoder, context.memory), [], 0.0
     with Workers(1), torch.enable_grad():
         for step, asked in enumerate(_steps(ground, most + 1)):
             began = ground.clock()
@@ -138,7 +138,7 @@ def _batch(ground: Ground, settings: Settings, asked: Asked, step: int) -> Batch
 def _count_passes(ground: Ground, layers: int, negatives: int) -> Work:
     """The mean work of a pass, over as many as can be planned quickly."""
     settings = ground.with_size(layers, negatives)
-    planner = Planner(ground.data.graph, layers)
+    planner = Planner(ground.data.graph, layers, everybody=settings.encoder.everybody)
     budget = Budget(settings.training.memory_gb * 1e9, settings.encoder.width, settings.encoder.statistics)
     began, passes, total = ground.clock(), 0, np.zeros(2)
     for step, asked in enumerate(_steps(ground, COUNTED // 8, 8)):
