@@ -31,7 +31,8 @@ def draw(reports: list[dict[str, Any]]) -> Figure:
         split, triples = report["run"]["protocol"]["split"], report[_PART]["triples"]
         axes[0, column].set_title(f"{report['run']['dataset']}, {split}, {triples} triples", fontsize=10)
         axes[1, column].set_xlabel("number of paths")
-    axes[0, 0].legend(frameon=False, fontsize=8)
+        axes[1, column].set_xticks([point["paths"] for point in report[_PART]["points"]])
+    axes[0, -1].legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 
