@@ -51,6 +51,9 @@ def test_settings_that_are_new_or_gone_and_what_others_settle_outdate_nothing() 
     now = recorded(cell, training__threads=7, training__remove="pair", encoder__gone=1)["configuration"]
     del now["encoder"]["semantics"]
     assert changed_settings(cell, now) == ()
+    without, with_memory = (replace(cell, changes=(f"memory.enabled={word}",)) for word in ("off", "on"))
+    assert changed_settings(without, recorded(without, memory__rank=7)["configuration"]) == ()
+    assert changed_settings(with_memory, recorded(with_memory, memory__rank=7)["configuration"])
     deeper = recorded(TIMED, encoder__layers=5, training__budget=77, memory__enabled="off", objective__negatives=9)
     free = replace(TIMED, dataset="unknown")
     free_recorded = recorded(free, encoder__layers=5, training__budget=77, memory__enabled="off")["configuration"]

@@ -74,8 +74,10 @@ def _configured(cell: Cell) -> Settings:
 
 
 def _settled(cell: Cell, now: Settings) -> set[str]:
-    """What was not the settings' to say: the machine's, and what they leave to the data or to a given time."""
+    """What changes nothing, or is not the settings' to say: left to the machine, to the data or to a given time."""
     found = set(_MACHINE)
+    if now.memory.enabled == "off" or now.baseline is not None:  # how it would be trained changes nothing
+        found |= {f"memory.{key}" for key in type(now.memory).model_fields if key != "enabled"}
     if cell.kind != "train" or now.baseline is not None:
         return found
     if now.training.remove == "auto":
