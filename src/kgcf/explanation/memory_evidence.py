@@ -94,7 +94,8 @@ def _cosines(memory: Memory, entity: int, others: NDArray[np.int64]) -> NDArray[
         return np.zeros(len(others))
     vectors, sizes = memory.model.entities.numpy(), memory.sizes
     cosines = (vectors @ vectors[place]) / np.maximum(sizes * sizes[place], 1e-12)  # with everybody: no copy of vectors
-    return cosines[places].astype(np.float64)
+    near: NDArray[np.float64] = cosines[places].astype(np.float64)
+    return near
 
 
 def memory_sentences(evidence: MemoryEvidence | None, relation: Named) -> Iterator[str]:
