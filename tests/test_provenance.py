@@ -29,7 +29,7 @@ def test_the_commit_is_that_of_the_code_that_runs(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(module, "_git", lambda root, *arguments: next(heads))
     found = list[str]()
 
-    def compute(cell: Cell, store: Store) -> dict[str, object]:
+    def compute(cell: Cell, store: Store, say: object) -> dict[str, object]:
         found.append(str(provenance()["commit"]))
         return {}
 
