@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kgcf.config import PRESETS, configure
-from kgcf.errors import KgcfError
+from kgcf.config import PRESETS, configure, settings_from, write_toml
+from kgcf.errors import KgcfError, StorageError
 from kgcf.reproduction import work
 from kgcf.reproduction.cells import Cell
 from kgcf.reproduction.report.gathering import gather
@@ -108,3 +108,20 @@ def test_only_reads_the_words_of_a_variant() -> None:
     listed = reproduce("ablations", "--only", "disc frobenius,semantics nbfnet", "--list").stdout.splitlines()
     assert len(listed) == 18  # two variants, three graphs, three seeds
     assert PATHS not in "".join(listed)
+
+
+def test_a_run_that_cannot_go_on_is_told_of_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk may be full, or the network away: hours of training are not thrown away for that."""
+    store = Store(tmp_path)
+    folder = store.run_folder(CELL)
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text("{}")
+    (folder / "config.toml").write_text(write_toml(settings_from(recorded(CELL)["configuration"])))
+
+    def full(*_: object) -> None:
+        raise StorageError("No space is left.")
+
+    monkeypatch.setattr(work, "resume", full)
+    outcome = work.compute_cells(store, [CELL], print)
+    assert [told for _, told in outcome.failed] == [f"No space is left. To train this cell anew, delete {folder}."]
+    assert (folder / "run.json").is_file()

@@ -120,15 +120,14 @@ def _continued(cell: Cell, folder: Path, execution: Execution, say: Say) -> Run 
     """A run of the cell that was interrupted, trained to its end; None: there is none that can go on."""
     if not (folder / "run.json").is_file():
         return None
-    try:
-        begun = RunFolder(folder).settings().model_dump(mode="json")
-        if changed := changed_settings(cell, begun):
-            say(f"{cell.name} was begun with other settings ({shortly(changed)}): it is trained anew")
-            return None
-        return resume(folder, execution)
-    except StorageError as error:
-        say(f"{cell.name} cannot go on and is trained anew: {error}")
+    begun = RunFolder(folder).settings().model_dump(mode="json")
+    if changed := changed_settings(cell, begun):
+        say(f"{cell.name} was begun with other settings ({shortly(changed)}): it is trained anew")
         return None
+    try:
+        return resume(folder, execution)
+    except StorageError as error:  # perhaps only the disk is full: what was trained is not ours to throw away
+        raise StorageError(f"{error} To train this cell anew, delete {folder}.") from error
 
 
 def describe(cell: Cell, run: Run, found: Evaluation) -> Result:
