@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from kgcf.reproduction.standing import standing_of
 from kgcf.reproduction.store import Store
 from kgcf.reproduction.targets import TARGETS, cells_of
 from tests.reproduction.test_report import reproduce
@@ -29,7 +30,7 @@ def test_whole_targets(target: str, tmp_path: Path) -> None:
     done = reproduce(target, "--quick", "--results", tmp_path / "cells")
     assert done.exit_code == 0, done.output
     store = Store(tmp_path / "cells")
-    assert all(store.finished(cell) for cell in cells_of(target, "quick"))
+    assert all(standing_of(store, cell).word == "done" for cell in cells_of(target, "quick"))
     assert not list((tmp_path / "cells" / "unfinished").iterdir())
     reproduce("report", "--results", tmp_path / "cells", "--document", tmp_path / "results.md")
     assert f"kgcf reproduce {target} --quick" in " ".join((tmp_path / "results.md").read_text().split())

@@ -30,10 +30,6 @@ class Store:
         """Where a cell trains; an interrupted one goes on there."""
         return self.path / "unfinished" / cell.name
 
-    def finished(self, cell: Cell) -> bool:
-        """Whether a file is there, sound or not."""
-        return self.file(cell).is_file()
-
     def read(self, cell: Cell) -> Result | None:
         """The result of a cell; None where there is none yet."""
         path = self.file(cell)
