@@ -39,7 +39,7 @@ from kgcf.training.survey import Survey
 CHOSEN = {
     "encoder": ("layers",),
     "objective": ("negatives",),
-    "training": ("epochs", "budget", "validate_triples", "batches_per_epoch"),
+    "training": ("epochs", "budget", "validate_triples", "batches_per_epoch", "fan_in"),
 }  # what a benchmark's file may say and this comparison does not let it say
 RESULTS, PICTURE = Path("results/time_budget.json"), Path("docs/time_budget.png")
 
@@ -118,7 +118,7 @@ def cells(
     fixed = fixed_by(settings, configure("default", changes=changes, seed=plan.seed), data)
     found = Survey.from_json(record["survey"])
     for option in list_options(found, record["seconds"], fixed, record["spent"]):
-        if (option.layers, option.negatives) in grid:
+        if option.fan_in is None and (option.layers, option.negatives) in grid:
             yield Cell(f"{option.layers} × {option.negatives}", option)
 
 
@@ -183,8 +183,8 @@ def _standard_error(values: NDArray[np.float64]) -> float:
 def _same(cell: Cell, done: dict[str, Any], scratch: Path) -> dict[str, Any] | None:
     """What the rule's choice came to, where the grid has the very same: it is not trained twice."""
     rule = done.get("rule")
-    sizes = ("layers", "negatives", "passes", "validate_triples", "threads")
-    if rule is None or any(rule[size] != getattr(cell.choice, size) for size in sizes):
+    sizes = ("layers", "negatives", "passes", "validate_triples", "threads", "fan_in")
+    if rule is None or any(rule.get(size) != getattr(cell.choice, size) for size in sizes):
         return None
     ranks = map_arrays(_folder(scratch, "rule").with_suffix(".ranks.safetensors"))
     save_arrays(_folder(scratch, cell.name).with_suffix(".ranks.safetensors"), ranks)

@@ -10,11 +10,11 @@ from kgcf.data.hiding import Remove, hide_by_rule, hide_known, hide_nothing, hid
 from tests.oracles import graphs
 
 
-@given(graphs(), st.integers(0, 2**32 - 1))
-def test_pairs_hide_every_link_between_head_and_candidates(graph: KnowledgeGraph, seed: int) -> None:
+@given(graphs(), st.integers(0, 2**32 - 1), st.sampled_from([1, 3]))
+def test_pairs_hide_every_link_between_head_and_candidates(graph: KnowledgeGraph, seed: int, count: int) -> None:
     generator = np.random.default_rng(seed)
     heads = generator.integers(0, graph.entity_count, 4)
-    candidates = generator.integers(0, graph.entity_count, (4, 3))
+    candidates = generator.integers(0, graph.entity_count, (4, count))
     hidden = hide_pairs(graph, heads, candidates)
     for b in range(4):
         expected = [
@@ -23,6 +23,23 @@ def test_pairs_hide_every_link_between_head_and_candidates(graph: KnowledgeGraph
             if (h == heads[b] and t in candidates[b]) or (t == heads[b] and h in candidates[b])
         ]
         assert hidden.of(b).tolist() == expected
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_many_links_of_one_pair_are_all_found(count: int) -> None:
+    graph = KnowledgeGraph.build([[0, relation, 1] for relation in range(200)], 2, 200)
+    hidden = hide_pairs(graph, [0, 1], np.array([[1, 0], [0, 1]])[:, :count])
+    assert [hidden.of(b).tolist() for b in range(2)] == [list(range(200))] * 2
+
+
+def test_a_hub_does_not_ask_for_the_square_of_its_edges() -> None:
+    """One hub with n links, asked about all of them: all its edges for every link would be n² entries, 80 GB."""
+    count = 100_000
+    spokes = np.arange(1, count + 1)
+    graph = KnowledgeGraph.build(np.column_stack([np.zeros_like(spokes), np.zeros_like(spokes), spokes]), count + 1, 1)
+    hidden = hide_known(graph, np.zeros_like(spokes), np.zeros_like(spokes), spokes, "pair")
+    assert hidden.triples.tolist() == list(range(count))
+    assert np.diff(hidden.offsets).tolist() == [1] * count
 
 
 @given(graphs())

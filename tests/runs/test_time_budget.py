@@ -243,9 +243,9 @@ def test_expensive_depths_are_predicted_and_not_run(monkeypatch: pytest.MonkeyPa
     ran: list[int] = []
     real = steps.time_steps
 
-    def noted(ground: Ground, layers: int, negatives: int, threads: int, most: int) -> list[tuple[Work, float]]:
+    def noted(ground: Ground, layers: int, *rest: Any) -> list[tuple[Work, float]]:
         ran.append(layers)
-        return real(ground, layers, negatives, threads, most)
+        return real(ground, layers, *rest)
 
     monkeypatch.setattr(steps, "time_steps", noted)
     here = ground(dataset())

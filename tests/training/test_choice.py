@@ -148,3 +148,32 @@ def test_a_depth_that_does_not_fit_is_shown_as_such() -> None:
     chosen = choose(found, 3 * MINUTE, EPOCHS)
     lines = survey_table(found, list_options(found, 3 * MINUTE, EPOCHS), chosen).splitlines()
     assert lines[-1].endswith("too few")
+
+
+def thinned(found: Survey) -> Survey:
+    """The same with a fan-in that takes a fifth of the time."""
+    more = (replace(cost, fan_in=rule.FAN_IN, milliseconds=cost.milliseconds / 5) for cost in found.passes)
+    return replace(found, passes=(*found.passes, *more))
+
+
+def test_a_fan_in_is_chosen_where_passes_are_few_and_not_where_there_are_plenty() -> None:
+    found = thinned(survey("dense", negatives=(128,), reach=(0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0)))
+    hasty, patient = (choose(found, minutes * MINUTE, EPOCHS) for minutes in (10, 24 * 60))
+    assert (hasty.fan_in, patient.fan_in) == (rule.FAN_IN, None)
+    assert "128 negatives, at most 64 edges per update, " in hasty.reason
+    assert "edges" not in patient.reason
+    assert hasty.worth == worth(1.0, hasty.layers, 128, hasty.passes) * rule.THINNED
+
+
+def test_the_table_shows_the_fan_in_that_was_chosen_from_two() -> None:
+    found = thinned(survey("dense", negatives=(128,)))
+    chosen = choose(found, 10 * MINUTE, EPOCHS)
+    head, *lines = survey_table(found, list_options(found, 10 * MINUTE, EPOCHS), chosen).splitlines()
+    assert "negatives  fan-in" in head
+    (marked,) = (line.split() for line in lines if "→" in line)
+    assert marked[3] == ("all" if chosen.fan_in is None else "64")
+    cost = next(c for c in found.passes if (c.layers, c.fan_in) == (chosen.layers, chosen.fan_in))
+    assert f"{cost.milliseconds:.1f}"[:3] in " ".join(marked)
+    bare = survey("dense")
+    options = list_options(bare, 10 * MINUTE, EPOCHS)
+    assert "fan-in" not in survey_table(bare, options, choose(bare, 10 * MINUTE, EPOCHS))

@@ -85,7 +85,10 @@ def hide_pairs(graph: KnowledgeGraph, heads: ArrayLike, candidates: ArrayLike) -
     """
     sources = np.ascontiguousarray(heads, dtype=np.int64)
     table = np.ascontiguousarray(candidates, dtype=np.int64)
-    offsets, edges = _edges_to_candidates(graph.offsets, graph.edge_tails, sources, table, graph.entity_count)
+    if table.shape[1] == 1:
+        offsets, edges = _edges_between(graph.offsets, graph.edge_tails, sources, table[:, 0].copy())
+    else:
+        offsets, edges = _edges_to_candidates(graph.offsets, graph.edge_tails, sources, table, graph.entity_count)
     return _without_repeats(offsets, _triples_of_edges(graph, edges))
 
 
@@ -115,17 +118,47 @@ def _edges_to_candidates(
     """Edges from every head to one of its candidates; stamps mark the candidates of the query at hand."""
     stamps = np.full(entity_count, -1, np.int64)
     offsets = np.zeros(len(heads) + 1, np.int64)
-    room = np.int64(0)
-    for b in range(len(heads)):
-        room += row_offsets[heads[b] + 1] - row_offsets[heads[b]]
-    found = np.empty(room, np.int64)
-    count = np.int64(0)
+    found, count = np.empty(max(64, 4 * len(heads)), np.int64), np.int64(0)
     for b in range(len(heads)):
         for k in range(candidates.shape[1]):
             stamps[candidates[b, k]] = b
         for edge in range(row_offsets[heads[b]], row_offsets[heads[b] + 1]):
             if stamps[edge_tails[edge]] == b:
+                found = _with_room(found, count)
                 found[count] = edge
                 count += 1
         offsets[b + 1] = count
     return offsets, found[:count].copy()
+
+
+@kernel
+def _edges_between(
+    row_offsets: NDArray[np.int64],
+    edge_tails: NDArray[np.int32],
+    heads: NDArray[np.int64],
+    tails: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Edges between the two ends of every pair, listed at the end that has fewer: a hub has too many to look at."""
+    offsets = np.zeros(len(heads) + 1, np.int64)
+    found, count = np.empty(max(64, 4 * len(heads)), np.int64), np.int64(0)
+    for b in range(len(heads)):
+        near, far = heads[b], tails[b]
+        if row_offsets[far + 1] - row_offsets[far] < row_offsets[near + 1] - row_offsets[near]:
+            near, far = far, near
+        for edge in range(row_offsets[near], row_offsets[near + 1]):
+            if edge_tails[edge] == far:
+                found = _with_room(found, count)
+                found[count] = edge
+                count += 1
+        offsets[b + 1] = count
+    return offsets, found[:count].copy()
+
+
+@kernel
+def _with_room(found: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The same with room for one more."""
+    if count < len(found):
+        return found
+    wider = np.empty(2 * count, np.int64)
+    wider[:count] = found
+    return wider

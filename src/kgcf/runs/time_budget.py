@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -25,7 +25,7 @@ from kgcf.training.survey_table import survey_table
 
 SHORT = 30.0  # seconds: a training that cannot take longer needs no survey
 USUAL = 30 * 60.0  # seconds for data that we have no file of settings for
-CHOSEN = ("encoder.layers", "objective.negatives")  # what the rule chooses, besides the number of passes
+CHOSEN = ("encoder.layers", "objective.negatives")  # what the rule chooses, besides fan-in and number of passes
 LONG = ("training.epochs", "training.budget")  # what else says how long training takes
 
 
@@ -102,7 +102,10 @@ def settle_in_time(
     )
     layers = settled.encoder.layers if is_given(given, CHOSEN[0]) else None
     negatives = settled.objective.negatives if is_given(given, CHOSEN[1]) else None
-    survey = survey_graph(ground, options_for(layers, negatives, data.graph.entity_count), reach, seconds)
+    options = options_for(layers, negatives, data.graph.entity_count)
+    if is_given(given, "training.fan_in") or settled.encoder.everybody:
+        options = replace(options, fan_in=settled.training.fan_in, thinned=None)
+    survey = survey_graph(ground, options, reach, seconds)
     kept = frozenset(given.memory.model_fields_set)
     memory = plan_memory(data, settled, seconds, survey.questions, kept, situation.clock)
     spent, fixed = situation.clock() - situation.started, fixed_by(settled, given, data)
@@ -134,8 +137,8 @@ def with_choice(settings: Settings, choice: Choice) -> Settings:
     """The choice as ordinary settings."""
     encoder = settings.encoder.model_copy(update={"layers": choice.layers})
     objective = settings.objective.model_copy(update={"negatives": choice.negatives})
-    passes = {"budget": choice.budget, "validate_triples": choice.validate_triples, "threads": choice.threads}
-    training = settings.training.model_copy(update=passes)
+    names = ("budget", "validate_triples", "threads", "fan_in")
+    training = settings.training.model_copy(update={name: getattr(choice, name) for name in names})
     return settings.model_copy(update={"encoder": encoder, "objective": objective, "training": training})
 
 
@@ -148,6 +151,7 @@ def chosen_changes(settings: Settings) -> list[str]:
         "training.budget": training.budget,
         "training.validate_triples": training.validate_triples,
         "training.threads": training.threads,
+        "training.fan_in": training.fan_in,
     }
     if settings.memory.enabled == "off":
         chosen["memory.enabled"] = "off"

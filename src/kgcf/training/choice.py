@@ -1,11 +1,11 @@
-"""The rule: which layers, negatives and passes promise most in the time there is. A pure function of the survey.
+"""The rule: which layers, negatives, fan-in and passes promise most in the time there is: a function of the survey.
 
-The worth of a choice is a product of four shares, each 1 if nothing is missing:
+The worth of a choice is a product of five shares, each 1 if nothing is missing:
 
-    reach(L)^REACH_POWER · (1 − SHALLOW / 2^(L − 1)) · P / (P + HALF_LEARNED) · K / (K + HALF_NEGATIVES)
+    reach(L)^REACH_POWER · (1 − SHALLOW / 2^(L − 1)) · P / (P + HALF_LEARNED) · K / (K + HALF_NEGATIVES) · THINNED
 
-for L layers, P passes and K negatives. The constants were fitted to published and own results on WN18RR and FB15k-237
-(docs/training.md); they are here and nowhere else.
+for L layers, P passes and K negatives; the last where training has a fan-in. The constants were fitted to published and
+own results on WN18RR and FB15k-237 (docs/training.md); they are here and nowhere else.
 """
 
 import math
@@ -18,10 +18,12 @@ from kgcf.training.survey import PassCost, Survey
 
 DEPTHS = tuple(range(2, 9))  # layers that are looked at
 NEGATIVES = (32, 64, 128, 256)
+FAN_IN = 64  # edges that an update aggregates at most, where passes would be too few with all of them
 REACH_POWER = 0.2  # answers out of reach are the hard ones: half of the reach is 87 % of the worth
 SHALLOW = 0.25  # what one layer misses though the answers are within reach; every further layer halves it
 HALF_LEARNED = 3600  # passes after which a model has learned half of what it will
 HALF_NEGATIVES = 1  # likewise for negatives
+THINNED = 0.97  # what passes with that fan-in are worth beside as many with all edges: .98, and where alike, all edges
 INDIFFERENT = 0.01  # of the worth: the cheapest choice that is not worse by more is taken,
 SAVING = 0.1  # of the time of the best: if it saves so much
 RESERVE = 0.05  # of the time: kept back for what the survey cannot know
@@ -57,14 +59,14 @@ class Choice:
     worth: float
     seconds: float  # of the whole command from here on
     reason: str = ""
+    fan_in: int | None = None
 
 
-def worth(reach: float, layers: int, negatives: int, passes: float) -> float:
+def worth(reach: float, layers: int, negatives: int, passes: float, fan_in: int | None = None) -> float:
     """What share of the best imaginable accuracy a choice promises."""
     deep = 1 - SHALLOW / 2 ** (layers - 1)
-    return float(
-        reach**REACH_POWER * deep * passes / (passes + HALF_LEARNED) * negatives / (negatives + HALF_NEGATIVES)
-    )
+    learned = passes / (passes + HALF_LEARNED) * negatives / (negatives + HALF_NEGATIVES)
+    return float(reach**REACH_POWER * deep * learned * (1 if fan_in is None else THINNED))
 
 
 def choose(survey: Survey, seconds: float, fixed: Fixed, spent: float = 0.0) -> Choice:
@@ -80,7 +82,7 @@ def choose(survey: Survey, seconds: float, fixed: Fixed, spent: float = 0.0) -> 
 
 
 def list_options(survey: Survey, seconds: float, fixed: Fixed, spent: float = 0.0) -> list[Choice]:
-    """Every depth and number of negatives that was surveyed and ends in time, with as many passes as fit."""
+    """Every depth, number of negatives and fan-in that was surveyed and ends in time, with as many passes as fit."""
     usable = (seconds - spent) * (1 - RESERVE)
     return [option for cost in survey.passes if (option := _filled(survey, cost, usable, fixed)) is not None]
 
@@ -93,14 +95,15 @@ def least_seconds(survey: Survey, fixed: Fixed) -> float:
 
 
 def _filled(survey: Survey, cost: PassCost, usable: float, fixed: Fixed) -> Choice | None:
-    """A depth and number of negatives with as many passes as fit; None if too few do."""
+    """What was surveyed, with as many passes as fit; None if too few do."""
     passes = _most_passes(survey, cost, usable, fixed)
     if passes is None:
         return None
     expected, triples = _expected(survey, cost, passes, fixed)
-    value = worth(survey.reached(cost.layers), cost.layers, cost.negatives, passes)
+    value = worth(survey.reached(cost.layers), cost.layers, cost.negatives, passes, cost.fan_in)
     budget = passes if passes < fixed.epochs * survey.sweep else None
-    return Choice(cost.layers, cost.negatives, cost.threads, passes, budget, triples, value, expected)
+    size = cost.layers, cost.negatives, cost.threads
+    return Choice(*size, passes, budget, triples, value, expected, fan_in=cost.fan_in)
 
 
 def _least_passes(survey: Survey, fixed: Fixed) -> int:
@@ -174,16 +177,16 @@ def _parts(survey: Survey, cost: PassCost, fixed: Fixed) -> Iterator[tuple[str, 
 def _reason(survey: Survey, chosen: Choice, best: Choice, options: list[Choice]) -> str:
     """Why this one, against the nearest alternatives."""
     sweeps = chosen.passes / survey.sweep
+    thinned = "" if chosen.fan_in is None else f", at most {chosen.fan_in} edges per update"
     what = (
-        f"{chosen.layers} layers, {chosen.negatives} negatives, {chosen.passes:,} passes ({sweeps:.2g} of an epoch)"
-        if sweeps < 1
-        else f"{chosen.layers} layers, {chosen.negatives} negatives, {chosen.passes:,} passes ({sweeps:.2g} epochs)"
+        f"{chosen.layers} layers, {chosen.negatives} negatives{thinned}, {chosen.passes:,} passes ({sweeps:.2g} "
+        f"{'of an epoch' if sweeps < 1 else 'epochs'})"
     )
     ends = f"about {spoken(chosen.seconds)} in all"
     if chosen.budget is None:
         ends += ", after which the epochs are over"
     others = [option for option in options if option.layers != chosen.layers]
-    if (chosen.layers, chosen.negatives) != (best.layers, best.negatives):
+    if (chosen.layers, chosen.negatives, chosen.fan_in) != (best.layers, best.negatives, best.fan_in):
         why = (
             f"{best.layers} layers with {best.negatives} negatives promise less than {INDIFFERENT:.0%} more and take "
             f"{spoken(best.seconds)}"

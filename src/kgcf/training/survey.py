@@ -9,7 +9,7 @@ from kgcf.training.cost_model import Work
 
 @dataclass(frozen=True)
 class PassCost:
-    """A training pass with so many layers and negatives."""
+    """A training pass with so many layers, negatives and edges of an update."""
 
     layers: int
     negatives: int
@@ -17,6 +17,7 @@ class PassCost:
     milliseconds: float  # of the wall clock, with `threads` threads and all processes, per pass
     threads: int
     measured: bool  # by real steps; else by the cost model alone
+    fan_in: int | None = None  # edges that an update aggregates at most; None: all
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Questions:
 
 @dataclass(frozen=True)
 class Survey:
-    """All that the choice of layers, negatives and passes depends on, besides the time and what the user fixed."""
+    """All that the rule's choice depends on, besides the time and what the user fixed."""
 
     reach: tuple[float, ...]  # share of answers within 1, 2, … layers
     passes: tuple[PassCost, ...]

@@ -6,19 +6,42 @@ from kgcf.plain_tables import text_table
 from kgcf.training.choice import Choice
 from kgcf.training.survey import PassCost, Survey
 
-_TITLES = ("", "layers", "negatives", "within reach", "updates", "messages", "ms per pass", "ms per ranking", "passes")
+_TITLES = (
+    "",
+    "layers",
+    "negatives",
+    "fan-in",
+    "within reach",
+    "updates",
+    "messages",
+    "ms per pass",
+    "ms per ranking",
+    "passes",
+)
 
 
 def survey_table(survey: Survey, options: Sequence[Choice], chosen: Choice) -> str:
-    """A row per depth, with the passes that fit and their worth; ~ where the cost model speaks alone."""
+    """A row per depth, with the passes that fit and their worth; ~ where the cost model speaks alone.
+
+    Fan-ins have a column where there is one to choose.
+    """
     rows = []
     for layers in dict.fromkeys(cost.layers for cost in survey.passes):
         fitting = [option for option in options if option.layers == layers]
         shown = chosen if layers == chosen.layers else max(fitting, key=lambda option: option.worth, default=None)
         costs = [cost for cost in survey.passes if cost.layers == layers]
-        cost = costs[0] if shown is None else next(cost for cost in costs if cost.negatives == shown.negatives)
-        rows.append(_row(survey, cost, shown, marked=shown is chosen))
-    return text_table((*_TITLES, "worth"), rows, ("<", *(">" for _ in _TITLES)))
+        rows.append(_row(survey, costs[0] if shown is None else _cost_of(shown, costs), shown, marked=shown is chosen))
+    titles = [*_TITLES, "worth"]
+    if all(cost.fan_in is None for cost in survey.passes):
+        place = titles.index("fan-in")
+        titles.pop(place)
+        rows = [row[:place] + row[place + 1 :] for row in rows]
+    return text_table(titles, rows, ("<", *(">" for _ in titles[1:])))
+
+
+def _cost_of(choice: Choice, costs: Sequence[PassCost]) -> PassCost:
+    wanted = choice.negatives, choice.fan_in
+    return next(cost for cost in costs if (cost.negatives, cost.fan_in) == wanted)
 
 
 def _row(survey: Survey, cost: PassCost, shown: Choice | None, marked: bool) -> tuple[str, ...]:
@@ -27,6 +50,7 @@ def _row(survey: Survey, cost: PassCost, shown: Choice | None, marked: bool) -> 
         "→" if marked else "",
         str(cost.layers),
         str(cost.negatives),
+        "all" if cost.fan_in is None else str(cost.fan_in),
         f"{survey.reached(cost.layers):.0%}",
         f"{cost.work.updates:,.0f}",
         f"{cost.work.messages:,.0f}",

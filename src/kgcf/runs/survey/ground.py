@@ -37,11 +37,12 @@ class Ground:
     processes: int = 1
     clock: Clock = time.monotonic
 
-    def with_size(self, layers: int, negatives: int) -> Settings:
-        """The settings with another depth and number of negatives."""
+    def with_size(self, layers: int, negatives: int, fan_in: int | None = None) -> Settings:
+        """The settings with another depth, number of negatives and fan-in."""
         encoder = self.settings.encoder.model_copy(update={"layers": layers})
         objective = self.settings.objective.model_copy(update={"negatives": negatives})
-        return self.settings.model_copy(update={"encoder": encoder, "objective": objective})
+        training = self.settings.training.model_copy(update={"fan_in": fan_in})
+        return self.settings.model_copy(update={"encoder": encoder, "objective": objective, "training": training})
 
 
 @dataclass

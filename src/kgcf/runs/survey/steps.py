@@ -28,21 +28,26 @@ COUNTED = 256  # passes that are planned to count their work, if that is quick
 
 
 def survey_passes(
-    ground: Ground, depths: Sequence[int], negatives: Sequence[int], allowance: Allowance, hopeless: float
+    ground: Ground,
+    depths: Sequence[int],
+    negatives: Sequence[int],
+    allowance: Allowance,
+    hopeless: float,
+    fan_in: int | None = None,
 ) -> list[PassCost]:
     """What a pass takes at every depth, until one takes more than `hopeless` milliseconds: deeper ones take more.
 
     Work is counted at every depth; steps are run at every second one, with the fewest and the most negatives, as
     long as the allowance holds. Times that were not measured come from the cost model.
     """
-    time_steps(ground, depths[0], negatives[0], 1, 1)  # compiles what is not compiled yet
+    time_steps(ground, depths[0], negatives[0], 1, 1, fan_in)  # compiles what is not compiled yet
     allowance.started = ground.clock()
     counted: list[tuple[int, int, Work]] = []
     points: list[tuple[Work, float]] = []
     measured: set[tuple[int, int]] = set()
     model, gain = prior_model(), 1.0
     for index, layers in enumerate(depths):
-        works = [(layers, count, _count_passes(ground, layers, count)) for count in negatives]
+        works = [(layers, count, count_passes(ground, layers, count, fan_in)) for count in negatives]
         counted += works
         for _, count, work in _ends(works) if index % 2 == 0 else ():
             threads = _threads(ground, work)
@@ -50,22 +55,24 @@ def survey_passes(
             if points and 3 * step / threads > allowance.left:
                 continue
             if threads > 1 and gain == 1.0:
-                gain = _gain(ground, layers, count, threads)
-            found = time_steps(ground, layers, count, threads, STEPS)
+                gain = _gain(ground, layers, count, threads, fan_in)
+            found = time_steps(ground, layers, count, threads, STEPS, fan_in)
             points += [(done, milliseconds * (gain if threads > 1 else 1.0)) for done, milliseconds in found]
             measured.add((layers, count))
             model = fit_costs(points)
         if model.milliseconds(works[0][2]) / gain > hopeless or allowance.left <= 0:
             break
-    return [_pass_cost(ground, row, model, gain, (row[0], row[1]) in measured) for row in counted]
+    return [_pass_cost(ground, row, model, gain, (row[0], row[1]) in measured, fan_in) for row in counted]
 
 
-def time_steps(ground: Ground, layers: int, negatives: int, threads: int, most: int) -> list[tuple[Work, float]]:
+def time_steps(
+    ground: Ground, layers: int, negatives: int, threads: int, most: int, fan_in: int | None = None
+) -> list[tuple[Work, float]]:
     """Real steps of a throw-away model, forward, backward and Adam: what each computed and milliseconds per pass.
 
     One step more is made first, for what only the first one has to do.
     """
-    settings = ground.with_size(layers, negatives)
+    settings = ground.with_size(layers, negatives, fan_in)
     model = new_model(settings, len(ground.data.relations)).to(ground.device)
     context = ground.context(model, ground.data, settings, ground.treatment, _stand_ins(ground))
     computer = GradientComputer(context, worker_threads(ground.device, threads))
@@ -89,20 +96,22 @@ def time_steps(ground: Ground, layers: int, negatives: int, threads: int, most: 
     return found
 
 
-def _gain(ground: Ground, layers: int, negatives: int, threads: int) -> float:
+def _gain(ground: Ground, layers: int, negatives: int, threads: int, fan_in: int | None) -> float:
     """How many times faster steps are with so many threads than with one; never slower is believed."""
     alone, together = (
-        float(np.mean([taken for _, taken in time_steps(ground, layers, negatives, count, 2)]))
+        float(np.mean([taken for _, taken in time_steps(ground, layers, negatives, count, 2, fan_in)]))
         for count in (1, threads)
     )
     return max(1.0, alone / max(together, 1e-9))
 
 
-def _pass_cost(ground: Ground, row: tuple[int, int, Work], model: CostModel, gain: float, measured: bool) -> PassCost:
+def _pass_cost(
+    ground: Ground, row: tuple[int, int, Work], model: CostModel, gain: float, measured: bool, fan_in: int | None
+) -> PassCost:
     layers, negatives, work = row
     threads = _threads(ground, work)
     speed = (gain if threads > 1 else 1.0) * (1 + PROCESS_GAIN * (ground.processes - 1))
-    return PassCost(layers, negatives, work, model.milliseconds(work) / speed, threads, measured)
+    return PassCost(layers, negatives, work, model.milliseconds(work) / speed, threads, measured, fan_in)
 
 
 def useful_threads(updates: float, wanted: int | None) -> int:
@@ -135,9 +144,9 @@ def _batch(ground: Ground, settings: Settings, asked: Asked, step: int) -> Batch
     return make_batch(ground.data.graph, asked, rules, stream(settings.training.seed, STREAM, step))
 
 
-def _count_passes(ground: Ground, layers: int, negatives: int) -> Work:
+def count_passes(ground: Ground, layers: int, negatives: int, fan_in: int | None = None) -> Work:
     """The mean work of a pass, over as many as can be planned quickly."""
-    settings = ground.with_size(layers, negatives)
+    settings = ground.with_size(layers, negatives, fan_in)
     planner = Planner(ground.data.graph, layers, everybody=settings.encoder.everybody)
     budget = Budget(settings.training.memory_gb * 1e9, settings.encoder.width, settings.encoder.statistics)
     began, passes, total = ground.clock(), 0, np.zeros(2)
