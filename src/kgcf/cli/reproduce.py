@@ -90,23 +90,25 @@ def _list(store: "Store", cells: "list[Cell]") -> None:
         from kgcf.durations import spoken
         from kgcf.reproduction.estimates import Estimates
         from kgcf.reproduction.standing import standing_of
-    estimates = Estimates(store)
+    estimates, left = Estimates(store), list["Cell"]()
     for one in cells:
         standing, seconds = standing_of(store, one), estimates.seconds(one)
         why = f"  ({standing.why})" if standing.why else ""
         long = f"  about {spoken(seconds)}" if standing.word != "done" and seconds is not None else ""
         Screen(wrap=False).print(cell(f"{standing.word:<8}  {one.name}  {one.variant}{why}{long}"))
-    Screen(stderr=True, wrap=False).print(cell(_how_long(store, cells, again=False)))
+        if standing.word in ("open", "damaged"):
+            left.append(one)
+    Screen(stderr=True, wrap=False).print(cell(f"{len(left)} of {len(cells)} cells to compute. {estimates.of(left)}"))
 
 
 def _how_long(store: "Store", cells: "list[Cell]", again: bool) -> str:
-    """How many cells are left, and how long they will take by what finished ones took."""
+    """How many cells a call will compute, and how long that takes by what finished ones took."""
     with importing():
         from kgcf.reproduction.estimates import Estimates
         from kgcf.reproduction.standing import standing_of
     words = ("open", "damaged", "outdated") if again else ("open", "damaged")
     left = [one for one in cells if standing_of(store, one).word in words]
-    return f"{len(left)} of {len(cells)} cells to compute. {Estimates(store).of(left).sentence}".rstrip()
+    return f"{len(left)} of {len(cells)} cells to compute. {Estimates(store).of(left)}"
 
 
 def _summary(outcome: "Outcome", results: Path) -> None:

@@ -20,8 +20,7 @@ class Estimate:
     known: int  # cells that it is made of
     unknown: tuple[Cell, ...]  # those that nothing finished is like
 
-    @property
-    def sentence(self) -> str:
+    def __str__(self) -> str:
         """For people; empty where there is nothing to do."""
         if not self.known and not self.unknown:
             return ""

@@ -21,10 +21,25 @@ def accuracy_section(found: Gathered) -> list[str]:
             [variant, *(over_seeds(found.results(dataset, variant).values(), "mrr") for dataset in small)]
             for variant in found.variants()
         ]
-        lines += markdown_table(["model", *small], rows)
+        lines += [*markdown_table(["model", *small], rows), *_limits(found, small)]
     for dataset in (name for name in found.datasets() if name in PUBLISHED):
         lines += _large(found, dataset)
     return [*lines, *_verdict(found)]
+
+
+def _limits(found: Gathered, small: list[str]) -> list[str]:
+    """Which of the small graphs had a stated time, and so figures that more time may raise."""
+    lines = []
+    for dataset in small:
+        timed = [cell for cell, _ in found.found if cell.dataset == dataset and cell.seconds is not None]
+        if timed:
+            minutes = max(cell.seconds or 0.0 for cell in timed) / 60
+            models = len({cell.variant for cell in timed})
+            lines.append(
+                f"{dataset}: {models} models had at most {minutes:g} minutes of training and one seed; "
+                "more may raise them."
+            )
+    return [*lines, ""] if lines else []
 
 
 def _large(found: Gathered, dataset: str) -> list[str]:

@@ -75,12 +75,14 @@ def weights_section(found: Gathered, folder: Path) -> list[str]:
         pictures.draw_weights(dataset, values, path)
         best, worst = max(values, key=values.__getitem__), min(values, key=values.__getitem__)
         planned = sum(cell.dataset == dataset for cell in TARGETS[found.target](found.scale))
-        settings = f"{len(values)} settings" if len(values) == planned else f"{len(values)} of {planned} settings so far"
+        settings = (
+            f"{len(values)} settings" if len(values) == planned else f"{len(values)} of {planned} settings so far"
+        )
         lines += [f"![H@10 on {dataset} by α and β]({path.name})", ""]
         lines += [
             f"{dataset}: test H@10 from {values[worst]:.4f} (α = {worst[0]:g}, β = {worst[1]:g}) to {values[best]:.4f} "
             f"(α = {best[0]:g}, β = {best[1]:g}) over {settings}; one seed.{_error(cells[best], values)} The "
-            "smallest weights are nearly no counterfactual loss; the place of the maximum was not chosen on validation.",
+            "smallest weights are nearly no counterfactual loss; where the maximum lies was not chosen on validation.",
             "",
         ]
     return lines

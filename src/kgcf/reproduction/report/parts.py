@@ -20,9 +20,10 @@ def parts_section(found: Gathered) -> list[str]:
     lines = ["## Ablations", "", found.line, ""]
     lines += [
         "One part changed at a time. The counterfactual losses have weight 0.1 here, at which they can matter; preset "
-        f"`default` weighs them less. Test MRR, paths alone{spread_over(found)}; in brackets the difference to “{WHOLE}” over the seeds that both "
-        f"have, * where a permutation test over questions says that it is not 0 (p < {LEVEL}, corrected by Holm over "
-        "the variants of the graph; of these seeds, not of others); –: not computed yet.",
+        f"`default` weighs them less. Test MRR, paths alone{spread_over(found)}; in brackets the difference to "
+        f"“{WHOLE}” over the seeds that both have, * where a permutation test over questions says that it is not 0 "
+        f"(p < {LEVEL}, corrected by Holm over the variants of the graph; of these seeds, not of others); –: not "
+        "computed yet.",
         "",
     ]
     columns = [_column(found, dataset) for dataset in found.datasets()]
