@@ -16,7 +16,8 @@ _READING = (
     "Paired over questions (each with its mean over the seeds that both have): a t-test and a permutation test; "
     "effect: mean over standard deviation of the pairs. Over seeds: a paired t-test of the seeds' MRR. Corrected by "
     "Holm over the graphs: the permutation test, and the weaker of it and the test over seeds (*both*). Only what "
-    "*both* says would hold of other questions and of other trainings; a test over questions takes the trained weights as given."
+    "*both* says would hold of other questions and of other trainings; a test over questions takes the trained weights "
+    "as given."
 )
 _TITLES = ("graph", "seeds", "ΔMRR", "95 % interval", "effect", "p t-test", "p permutation", "p over seeds")
 _NOT_COUNTERFACTUAL = ("encoder.", "training.", "memory.")  # sections in which nothing is
