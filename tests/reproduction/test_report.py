@@ -77,10 +77,15 @@ def test_the_document_says_what_the_files_say(store: Store, tmp_path: Path) -> N
     assert "**KGCF (paper) is worse on umls, " in text
     assert "**NBFNet + T is not shown to differ on any graph**" in text
     said = " ".join(text.split())
-    assert "- umls: no, transe (0.263) is before KGCF (default, paths alone) (0.145)." in said  # who is best in table 1
-    assert "KGCF (default), with memory where it helps: 0.365." in said  # no part of the paper's claim
+    assert (
+        "- umls: no, transe (0.263) is before KGCF (default, paths alone) (0.145); all seeds alike." in said
+    )  # who is best in table 1
+    assert "KGCF (default), with memory where it helps: 0.365 ± 0.000." in said  # no part of the paper's claim
     assert "- umls: no, with random labels they do better." in text  # the control of the ablations
     assert f"### {PATHS} against {PLAIN}" in text  # the pair that differs in nothing else
+    assert f"| KGCF is better than NBFNet: {PAPER} against nbfnet (table 3) | worse on umls, " in text
+    assert f"help our own model: {PATHS} against {PLAIN} (table 3) | better on umls, " in text
+    assert "| 1.20 times NBFNet's (the paper: 1.05) |" in text
     assert "family: 21 models had at most 15 minutes of training and one seed" in said
     assert "KGCF takes 1.20 times as long as NBFNet (the paper: 1.05)" in text
     assert "| rgcn-distmult | 50.0 | 50.0 | 13 s |" in text  # five parts of a second, a tenth of the questions
@@ -164,6 +169,8 @@ def test_one_seed_settles_nothing_and_says_so(tmp_path: Path) -> None:
     text = written(cells, tmp_path)
     assert "**KGCF (paper) is not shown to differ on any graph**" in text
     assert "it is better on umls" in text
+    assert "| not shown on any graph; not settled: better on umls | 1 of 9 graphs so far, seeds: 1;" in text
+    assert "| not begun | |" in text
     assert "One seed each so far" in text
 
 

@@ -1,6 +1,7 @@
 """Table 3 in words and numbers: is KGCF better than NBFNet, and by more than chance?"""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,24 +62,52 @@ def differences_section(found: Gathered) -> list[str]:
     return [*lines, _PRINTED, ""]
 
 
-def _against(found: Gathered, first: str, second: str) -> list[str]:
-    """One variant against another on every graph: what differs, tests, effect, correction, verdict."""
+@dataclass(frozen=True)
+class Judged:
+    """A variant against another on every graph that has both, with p values corrected for the number of graphs."""
+
+    there: dict[str, Comparison]
+    questions: dict[str, float]  # over questions alone
+    both: dict[str, float]  # the weaker of questions and seeds
+
+    @property
+    def settled(self) -> dict[str, float]:
+        """The differences that would hold of other questions and other trainings."""
+        return {name: each.difference.value for name, each in self.there.items() if self.both[name] < LEVEL}
+
+    @property
+    def unsettled(self) -> dict[str, float]:
+        """The differences that the questions show of these trainings, and the seeds do not confirm."""
+        return {
+            name: each.difference.value
+            for name, each in self.there.items()
+            if self.questions[name] < LEVEL <= self.both[name]
+        }
+
+
+def judged(found: Gathered, first: str, second: str) -> Judged:
+    """The second variant against the first."""
     all_found = {dataset: compared(found, dataset, first, second) for dataset in found.datasets()}
     there = {dataset: comparison for dataset, comparison in all_found.items() if comparison is not None}
-    title = [f"### {second} against {first}", ""]
-    if not there:
-        return [*title, "Not computed yet: no graph has a seed of both.", ""]
     questions = holm({dataset: comparison.permutation for dataset, comparison in there.items()})
-    both = holm({dataset: comparison.weaker for dataset, comparison in there.items()})
+    return Judged(there, questions, holm({dataset: comparison.weaker for dataset, comparison in there.items()}))
+
+
+def _against(found: Gathered, first: str, second: str) -> list[str]:
+    """One variant against another on every graph: what differs, tests, effect, correction, verdict."""
+    result = judged(found, first, second)
+    title = [f"### {second} against {first}", ""]
+    if not result.there:
+        return [*title, "Not computed yet: no graph has a seed of both.", ""]
     rows = [
-        [*_row(dataset, comparison), p_value(questions[dataset]), p_value(both[dataset])]
-        for dataset, comparison in there.items()
+        [*_row(dataset, comparison), p_value(result.questions[dataset]), p_value(result.both[dataset])]
+        for dataset, comparison in result.there.items()
     ]
     return [
         *title,
         *_what_differs(found, first, second),
         *markdown_table([*_TITLES, "p corrected", "both"], rows),
-        _verdict(second, there, questions, both, len(found.datasets()) + len(found.missing)),
+        _verdict(second, result, found),
         "",
     ]
 
@@ -129,23 +158,27 @@ def p_value(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def _verdict(
-    variant: str, there: dict[str, Comparison], questions: dict[str, float], both: dict[str, float], planned: int
-) -> str:
+def _verdict(variant: str, result: Judged, found: Gathered) -> str:
     """In plain words: what survives the correction and the seeds' own spread, and what only the questions say."""
-    gains = {name: comparison.difference.value for name, comparison in there.items()}
-    said = _sides({name: gains[name] for name in there if both[name] < LEVEL}) or "not shown to differ on any graph"
-    graphs = f"{planned} graphs" if len(there) == planned else f"{len(there)} of {planned} graphs so far"
+    said = sides(result.settled) or "not shown to differ on any graph"
+    graphs = so_far(len(result.there), found)
     sentence = f"**{variant} is {said}** (p < {LEVEL} over questions and over seeds, after correction; {graphs})."
-    unsettled = {name: gains[name] for name in there if questions[name] < LEVEL <= both[name]}
-    if unsettled:
-        sentence += f" Over questions alone it is {_sides(unsettled)}: so with these seeds, not settled for others."
-    if all(comparison.seed_test is None for comparison in there.values()):
+    if result.unsettled:
+        sentence += (
+            f" Over questions alone it is {sides(result.unsettled)}: so with these seeds, not settled for others."
+        )
+    if all(comparison.seed_test is None for comparison in result.there.values()):
         sentence += " One seed each so far: how much another seed would change is not known."
     return sentence
 
 
-def _sides(gains: Mapping[str, float]) -> str:
+def so_far(graphs: int, found: Gathered) -> str:
+    """How many of the graphs that a target asks for are there."""
+    planned = len(found.datasets()) + len(found.missing)
+    return f"{planned} graphs" if graphs == planned else f"{graphs} of {planned} graphs so far"
+
+
+def sides(gains: Mapping[str, float]) -> str:
     """On which graphs it is better and on which worse; empty where there is none."""
     better, worse = ([name for name in gains if sign * gains[name] > 0] for sign in (1, -1))
     parts = [f"better on {', '.join(better)}" if better else "", f"worse on {', '.join(worse)}" if worse else ""]

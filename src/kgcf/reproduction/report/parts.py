@@ -55,19 +55,26 @@ def _column(found: Gathered, dataset: str) -> dict[str, str]:
     return column
 
 
-def _any_variant(found: Gathered, dataset: str) -> str:
-    """Whether a variant with the losses is better than the one without, by the test that allows for trying many."""
+def losses_against_none(found: Gathered, dataset: str) -> dict[str, tuple[Comparison, float]]:
+    """Every variant of the losses against training without them, with a p over questions that allows for all tried."""
     against = {v: c for v in LOSSES if (c := compared(found, dataset, WITHOUT, v)) is not None}
+    corrected = holm({variant: comparison.permutation for variant, comparison in against.items()})
+    return {variant: (comparison, corrected[variant]) for variant, comparison in against.items()}
+
+
+def _any_variant(found: Gathered, dataset: str) -> str:
+    """Whether a variant with the losses is better than the one without."""
+    against = losses_against_none(found, dataset)
     if not against:
         return f"- {dataset}: not computed yet."
-    corrected = holm({variant: comparison.permutation for variant, comparison in against.items()})
-    gains = {variant: comparison.difference.value for variant, comparison in against.items()}
+    gains = {variant: comparison.difference.value for variant, (comparison, _) in against.items()}
+    corrected = {variant: p for variant, (_, p) in against.items()}
     better = [variant for variant in gains if gains[variant] > 0 and corrected[variant] < LEVEL]
     worse = [variant for variant in gains if gains[variant] < 0 and corrected[variant] < LEVEL]
     best = max(gains, key=lambda variant: gains[variant])
     said = f"yes, {', '.join(better)}" if better else "no variant does"
     tried = f"{len(gains)} of {len(LOSSES)} variants so far" if len(gains) < len(LOSSES) else f"{len(gains)} variants"
-    seeds = max(len(comparison.seeds) for comparison in against.values())
+    seeds = max(len(comparison.seeds) for comparison, _ in against.values())
     return (
         f"- {dataset}: {said}; {len(worse)} are worse ({tried}, {_count(seeds)}, p < {LEVEL} over questions after "
         f"correction). The highest is {best} ({gains[best]:+.4f}, p corrected {p_value(corrected[best])})."
