@@ -1,5 +1,6 @@
 """Does the gain sit at rare relations, as the paper argues? From the per-relation results of table 3."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
 
@@ -42,7 +43,7 @@ def gains(found: Gathered, dataset: str) -> list[Point]:
 
 def frequency_section(found: Gathered, folder: Path) -> list[str]:
     """A picture, and the rank correlation between frequency and gain on every graph."""
-    points = {dataset: rows for dataset in found.datasets() if (rows := gains(found, dataset))}
+    points = points_of(found)
     if not points:
         return []
     path = folder / "gain-by-frequency.svg"
@@ -53,20 +54,35 @@ def frequency_section(found: Gathered, folder: Path) -> list[str]:
         "over the graphs. “Yes” says that the gain falls with frequency, not that there is one: that is table 3's.",
         "",
     ]
-    found_out = {dataset: rank for dataset, rows in points.items() if (rank := _correlation(rows)) is not None}
-    corrected = holm({dataset: p for dataset, (_, p) in found_out.items()})
+    found_out = correlations(points)
     for dataset, rows in points.items():
         over = f"over {reference(found, dataset)}"
         if dataset not in found_out:
             lines.append(f"- {dataset}, {over}: {len(rows)} relations, too few or too much alike to say.")
             continue
-        correlation, p = found_out[dataset][0], corrected[dataset]
-        said = "cannot be told"
-        if p < _LEVEL:
-            said = "yes" if correlation < 0 else "no, at frequent ones"
+        correlation, p = found_out[dataset]
         figures = f"Spearman {correlation:+.2f}, p {p_value(p)}, {len(rows)} relations"
-        lines.append(f"- {dataset}, {over}: {said} ({figures}).")
+        lines.append(f"- {dataset}, {over}: {sits_at_rare(correlation, p)} ({figures}).")
     return [*lines, ""]
+
+
+def points_of(found: Gathered) -> dict[str, list[Point]]:
+    """The relations of every graph that has both variants."""
+    return {dataset: rows for dataset in found.datasets() if (rows := gains(found, dataset))}
+
+
+def correlations(points: Mapping[str, list[Point]]) -> dict[str, tuple[float, float]]:
+    """Spearman's correlation of every graph that has one, with its p, corrected for the number of graphs."""
+    found = {dataset: rank for dataset, rows in points.items() if (rank := _correlation(rows)) is not None}
+    corrected = holm({dataset: p for dataset, (_, p) in found.items()})
+    return {dataset: (correlation, corrected[dataset]) for dataset, (correlation, _) in found.items()}
+
+
+def sits_at_rare(correlation: float, p: float) -> str:
+    """Whether the gain sits at rare relations, in a word."""
+    if p >= _LEVEL:
+        return "cannot be told"
+    return "yes" if correlation < 0 else "no, at frequent ones"
 
 
 def _correlation(rows: list[Point]) -> tuple[float, float] | None:

@@ -101,9 +101,9 @@ def _machine(result: Result) -> str:
     return f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB"
 
 
-def markdown_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Lines of a table; the first column stands left, the others right."""
-    places = "|".join([":---", *["---:"] * (len(titles) - 1)])
+def markdown_table(titles: Sequence[str], rows: Iterable[Sequence[str]], words: bool = False) -> list[str]:
+    """Lines of a table; the first column stands left, the others right unless they are words."""
+    places = "|".join([":---", *[":---" if words else "---:"] * (len(titles) - 1)])
     return [f"| {' | '.join(titles)} |", f"|{places}|", *(f"| {' | '.join(row)} |" for row in rows), ""]
 
 

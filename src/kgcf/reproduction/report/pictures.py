@@ -59,7 +59,7 @@ def draw_gains(points: Mapping[str, Sequence[tuple[int, float, float]]], path: P
     axes = figure.add_subplot()
     for index, (dataset, rows) in enumerate(points.items()):
         train, gains, questions = zip(*rows, strict=True)
-        sizes = [3 + count**0.5 for count in questions]
+        sizes = [12 + 3 * count**0.5 for count in questions]
         axes.scatter(train, gains, s=sizes, alpha=0.5, color=f"C{index}", label=drawable(dataset), linewidths=0)
     axes.axhline(0, color=_GREY, linewidth=0.8)
     axes.set_xscale("log")
