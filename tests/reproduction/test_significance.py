@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kgcf.reproduction.significance import compare_ranks, holm, permutation_test
+from kgcf.reproduction.significance import compare_gains, compare_ranks, holm, permutation_test
 
 
 def test_the_permutation_test_counts_all_signs() -> None:
@@ -49,6 +49,13 @@ def test_one_question_or_one_seed_proves_nothing() -> None:
     many = compare_ranks(np.full((1, 50), 4.0), np.ones((1, 50)))
     assert many.permutation < 0.001
     assert many.weaker == 1.0  # another training may say otherwise
+
+
+def test_seeds_that_agree_to_the_last_digit_are_no_warning() -> None:
+    gains = np.full((3, 20), 0.1)
+    gains[1] += 1e-16
+    assert compare_gains(gains).seed_test == 0.0
+    assert compare_gains(gains * 1e-15).seed_test == 1.0
 
 
 def test_seeds_that_disagree_weaken_what_questions_say() -> None:

@@ -10,6 +10,7 @@ from kgcf.evaluation.bootstrap import Interval, bootstrap
 
 _FLIPS = 10_000  # random signs of the permutation test
 _AT_ONCE = 1 << 22
+_ROUNDING = 1e-12  # gains that differ by less are the same
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ def _paired(gains: NDArray[np.float64]) -> float:
     """Two-sided p of a t-test that the mean is 0; 1 where nothing differs, and of a single value."""
     if len(gains) < 2:
         return 1.0
-    if not np.ptp(gains):
-        return 1.0 if not gains[0] else 0.0
+    if np.ptp(gains) < _ROUNDING:  # scipy would warn of it
+        return 1.0 if abs(gains[0]) < _ROUNDING else 0.0
     return float(stats.ttest_1samp(gains, 0.0).pvalue)
 
 
