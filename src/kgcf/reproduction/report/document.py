@@ -60,7 +60,7 @@ def _sections(gathered: Mapping[str, Gathered | None], folder: Path) -> list[str
     if figure2 := gathered["figure2"]:
         lines += distribution_section(figure2, folder)
     if figure4 := gathered["figure4"]:
-        lines += weights_section(figure4, folder)
+        lines += weights_section(figure4, gathered["ablations"], folder)
     if ablations := gathered["ablations"]:
         lines += parts_section(ablations)
     if absent := [target for target in TARGETS if gathered[target] is None]:
