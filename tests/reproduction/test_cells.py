@@ -17,7 +17,7 @@ from kgcf.reproduction.cells import SCALES, Cell, Scale
 from kgcf.reproduction.published import PUBLISHED
 from kgcf.reproduction.published_settings import STATED, published_settings
 from kgcf.reproduction.store import Store
-from kgcf.reproduction.targets import ABLATIONS, CONTROL, DEFAULT, PAPER, PATHS, TARGETS, cells_of
+from kgcf.reproduction.targets import ABLATIONS, CONTROL, DEFAULT, LONG, PAPER, PATHS, PLAIN, TARGETS, cells_of
 from kgcf.runs.time_budget import is_given
 from tests.baselines.test_runs import Interrupting
 from tests.training.tiny import dataset
@@ -135,6 +135,26 @@ def test_variants_that_have_the_same_time_have_the_same_depth_and_negatives(scal
         own = configure(benchmark="wn18rr")
         said = {(own.encoder.layers, own.objective.negatives)}  # as its own settings say
         assert shapes.get("wn18rr", said) == said
+
+
+def test_default_and_nothing_counterfactual_differ_in_what_is_counterfactual_alone() -> None:
+    """Otherwise a schedule or a context would be taken for what the paper argues about."""
+    cells = {cell.variant: cell for cell in TARGETS["table3"]("default") if cell.dataset == "umls" and cell.seed == 0}
+    ours, plain = (
+        configure(cells[name].preset, "umls", changes=cells[name].changes, seed=0).model_dump()
+        for name in (PATHS, PLAIN)
+    )
+    differing = {f"{part}.{key}" for part in ours for key in ours[part] if ours[part][key] != plain[part][key]}
+    assert differing == {"decoder.treatment", "objective.alpha"}
+
+
+def test_the_long_graph_is_cut_at_the_default_scale_alone() -> None:
+    for scale, seeds, seconds in (("default", {0}, {900.0}), ("full", {0, 1, 2}, {None})):
+        cells = [cell for cell in TARGETS["table1"](scale) if cell.dataset == LONG]  # type: ignore[arg-type]
+        baselines = [cell for cell in cells if cell.model != "kgcf"]
+        assert {cell.seed for cell in baselines} == seeds
+        assert {cell.seconds for cell in baselines} == seconds
+        assert {(cell.seed, cell.seconds) for cell in cells if cell.model == "kgcf"} == {(s, None) for s in range(3)}
 
 
 def test_all_is_every_target_and_shared_cells_are_there_once() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kgcf.reproduction.significance import compare_ranks, holm, permutation_test
+from kgcf.reproduction.significance import compare_gains, compare_ranks, holm, permutation_test
 
 
 def test_the_permutation_test_counts_all_signs() -> None:
@@ -40,3 +40,29 @@ def test_holm_multiplies_by_what_is_left_and_never_falls() -> None:
     assert holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx({"a": 0.03, "c": 0.06, "b": 0.06})
     assert holm({"a": 0.9, "b": 0.8}) == {"b": 1.0, "a": 1.0}
     assert holm({}) == {}
+
+
+def test_one_question_or_one_seed_proves_nothing() -> None:
+    one = compare_ranks(np.array([[4.0]]), np.array([[1.0]]))
+    assert one.t_test == 1.0
+    assert one.weaker == 1.0
+    many = compare_ranks(np.full((1, 50), 4.0), np.ones((1, 50)))
+    assert many.permutation < 0.001
+    assert many.weaker == 1.0  # another training may say otherwise
+
+
+def test_seeds_that_agree_to_the_last_digit_are_no_warning() -> None:
+    gains = np.full((3, 20), 0.1)
+    gains[1] += 1e-16
+    assert compare_gains(gains).seed_test == 0.0
+    assert compare_gains(gains * 1e-15).seed_test == 1.0
+
+
+def test_seeds_that_disagree_weaken_what_questions_say() -> None:
+    first = np.full((3, 300), 2.0)
+    second = np.stack([np.ones(300), np.full(300, 4.0), np.full(300, 4.0)])
+    second[:, ::3] = 2.0
+    found = compare_ranks(first, second)
+    assert found.seed_test is not None
+    assert found.seed_test > 0.5
+    assert found.weaker == max(found.seed_test, found.permutation)

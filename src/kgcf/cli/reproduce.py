@@ -32,7 +32,7 @@ def reproduce_command(
     ] = None,
     part: Annotated[str | None, typer.Option(help="K/N: every Nth cell from the Kth, for several machines.")] = None,
     listed: Annotated[
-        bool, typer.Option("--list", help="List the cells: done, open, outdated or damaged; compute none.")
+        bool, typer.Option("--list", help="List the cells: done, open, outdated or damaged, how long; compute none.")
     ] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Compute anew what was finished with settings that have changed since.")
@@ -64,6 +64,7 @@ def reproduce_command(
     with importing():
         from kgcf.reproduction.work import compute_cells
     screen = Screen(stderr=True, wrap=False)
+    screen.print(cell(_how_long(store, cells, again)))
     _summary(compute_cells(store, cells, lambda text: screen.print(cell(text)), again), results)
 
 
@@ -84,13 +85,30 @@ def _chosen(cells: "list[Cell]", only: str | None, part: str | None) -> "list[Ce
 
 
 def _list(store: "Store", cells: "list[Cell]") -> None:
-    """A line for every cell: how it stands, its name, what tables call it, and what is wrong with it."""
+    """A line for every cell: how it stands, its name, what tables call it, what is wrong with it, how long it takes."""
     with importing():
+        from kgcf.durations import spoken
+        from kgcf.reproduction.estimates import Estimates
         from kgcf.reproduction.standing import standing_of
+    estimates, left = Estimates(store), list["Cell"]()
     for one in cells:
-        standing = standing_of(store, one)
+        standing, seconds = standing_of(store, one), estimates.seconds(one)
         why = f"  ({standing.why})" if standing.why else ""
-        Screen(wrap=False).print(cell(f"{standing.word:<8}  {one.name}  {one.variant}{why}"))
+        long = f"  about {spoken(seconds)}" if standing.word != "done" and seconds is not None else ""
+        Screen(wrap=False).print(cell(f"{standing.word:<8}  {one.name}  {one.variant}{why}{long}"))
+        if standing.word in ("open", "damaged"):
+            left.append(one)
+    Screen(stderr=True, wrap=False).print(cell(f"{len(left)} of {len(cells)} cells to compute. {estimates.of(left)}"))
+
+
+def _how_long(store: "Store", cells: "list[Cell]", again: bool) -> str:
+    """How many cells a call will compute, and how long that takes by what finished ones took."""
+    with importing():
+        from kgcf.reproduction.estimates import Estimates
+        from kgcf.reproduction.standing import standing_of
+    words = ("open", "damaged", "outdated") if again else ("open", "damaged")
+    left = [one for one in cells if standing_of(store, one).word in words]
+    return f"{len(left)} of {len(cells)} cells to compute. {Estimates(store).of(left)}"
 
 
 def _summary(outcome: "Outcome", results: Path) -> None:

@@ -10,6 +10,7 @@ from kgcf.evaluation.bootstrap import Interval, bootstrap
 
 _FLIPS = 10_000  # random signs of the permutation test
 _AT_ONCE = 1 << 22
+_ROUNDING = 1e-12  # gains that differ by less are the same
 
 
 @dataclass(frozen=True)
@@ -23,10 +24,22 @@ class Comparison:
     seeds: list[float]  # difference of every seed
     seed_test: float | None  # two-sided p of a paired t-test over seeds; None with fewer than two
 
+    @property
+    def weaker(self) -> float:
+        """The larger p of both: other questions and other seeds have to agree; 1 where one seed says nothing of others.
 
-def compare_ranks(first: NDArray[np.float64], second: NDArray[np.float64], seed: int = 0) -> Comparison:
-    """Compare ranks [S, Q] of S seeds and Q questions; a question counts with its mean over the seeds."""
-    gains = 1 / second - 1 / first
+        Over questions alone, what one training happens to learn counts as often as it has questions.
+        """
+        return 1.0 if self.seed_test is None else max(self.permutation, self.seed_test)
+
+
+def compare_ranks(first: NDArray[np.float64], second: NDArray[np.float64]) -> Comparison:
+    """Compare ranks [S, Q] of S seeds and Q questions: by how much the second ones are better."""
+    return compare_gains(1 / second - 1 / first)
+
+
+def compare_gains(gains: NDArray[np.float64], seed: int = 0) -> Comparison:
+    """Test gains [S, Q] of S seeds and Q questions; a question counts with its mean over the seeds."""
     by_question, by_seed = gains.mean(axis=0), gains.mean(axis=1)
     spread = float(by_question.std(ddof=1)) if len(by_question) > 1 else 0.0
     generator = np.random.default_rng(seed)
@@ -41,9 +54,11 @@ def compare_ranks(first: NDArray[np.float64], second: NDArray[np.float64], seed:
 
 
 def _paired(gains: NDArray[np.float64]) -> float:
-    """Two-sided p of a t-test that the mean is 0; 1 where nothing differs."""
-    if not np.ptp(gains):
-        return 1.0 if not gains[0] else 0.0
+    """Two-sided p of a t-test that the mean is 0; 1 where nothing differs, and of a single value."""
+    if len(gains) < 2:
+        return 1.0
+    if np.ptp(gains) < _ROUNDING:  # scipy would warn of it
+        return 1.0 if abs(gains[0]) < _ROUNDING else 0.0
     return float(stats.ttest_1samp(gains, 0.0).pvalue)
 
 

@@ -45,6 +45,16 @@ class Store:
             raise StorageError(f"{path} was written by another version of kgcf. {_AGAIN}")
         return found
 
+    def finished(self) -> Iterator[tuple[Cell, Result]]:
+        """Every result that can be read, whatever target it belongs to; the others are passed over."""
+        for path in sorted(self.path.glob("*.json")):
+            try:
+                found: Result = json.loads(path.read_text(encoding="utf-8"))
+                cell = Cell(**found["cell"] | {"changes": tuple(found["cell"]["changes"])})
+            except (OSError, ValueError, TypeError, KeyError):
+                continue
+            yield cell, found
+
     def write(self, cell: Cell, result: Result) -> None:
         """Keep a result for good."""
         write_json(self.file(cell), {"format": FORMAT, "cell": cell.to_json(), **result})

@@ -1,12 +1,14 @@
 """The whole document, made of the result files alone: the same files give the same bytes."""
 
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 
 from kgcf.reproduction.report.accuracy import accuracy_section
+from kgcf.reproduction.report.claims import claims_section
 from kgcf.reproduction.report.differences import differences_section
 from kgcf.reproduction.report.frequency import frequency_section
-from kgcf.reproduction.report.gathering import gather
+from kgcf.reproduction.report.gathering import Gathered, gather
 from kgcf.reproduction.report.others import (
     distribution_section,
     inference_section,
@@ -35,31 +37,36 @@ def write_document(store: Store, path: Path) -> bool:
     """Write the document and the plots beside it; whether the text differs from what was there."""
     make_folder(path.parent)
     folder = path.parent
-    lines = [*_TITLE]
-    if table1 := gather(store, "table1"):
-        lines += accuracy_section(table1)
-    if table2 := gather(store, "table2"):
-        lines += substitutes_section(table2)
-    if table3 := gather(store, "table3"):
-        lines += [*differences_section(table3), *frequency_section(table3, folder)]
-    if table4 := gather(store, "table4"):
-        lines += inference_section(table4)
-    if figure2 := gather(store, "figure2"):
-        lines += distribution_section(figure2, folder)
-    if figure4 := gather(store, "figure4"):
-        lines += weights_section(figure4, folder)
-    if ablations := gather(store, "ablations"):
-        lines += parts_section(ablations)
-    if len(lines) == len(_TITLE):
-        lines.append(_NOTHING)
-    elif absent := [target for target in TARGETS if gather(store, target) is None]:
-        listed = ", ".join(f"`kgcf reproduce {target}`" for target in absent)
-        lines += [f"Not begun yet: {listed}.", ""]
+    gathered = {target: gather(store, target) for target in TARGETS}
+    lines = [*_TITLE, *_sections(gathered, folder)] if any(gathered.values()) else [*_TITLE, _NOTHING]
     text = "\n".join(map(_wrapped, lines)).rstrip() + f"\n\n{_NEXT}\n"
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return False
     write_text(path, text)
     return True
+
+
+def _sections(gathered: Mapping[str, Gathered | None], folder: Path) -> list[str]:
+    """What holds, then every target that is begun, then which are not."""
+    lines = claims_section(gathered)
+    if table1 := gathered["table1"]:
+        lines += accuracy_section(table1)
+    if table2 := gathered["table2"]:
+        lines += substitutes_section(table2)
+    if table3 := gathered["table3"]:
+        lines += [*differences_section(table3), *frequency_section(table3, folder)]
+    if table4 := gathered["table4"]:
+        lines += inference_section(table4)
+    if figure2 := gathered["figure2"]:
+        lines += distribution_section(figure2, folder)
+    if figure4 := gathered["figure4"]:
+        lines += weights_section(figure4, gathered["ablations"], folder)
+    if ablations := gathered["ablations"]:
+        lines += parts_section(ablations)
+    if absent := [target for target in TARGETS if gathered[target] is None]:
+        listed = ", ".join(f"`kgcf reproduce {target}`" for target in absent)
+        lines += [f"Not begun yet: {listed}.", ""]
+    return lines
 
 
 def _wrapped(line: str) -> str:

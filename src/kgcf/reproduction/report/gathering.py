@@ -1,6 +1,6 @@
 """What a part of the report is made of: the finished cells of one target at one scale, and tables in Markdown."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
@@ -26,6 +26,7 @@ class Gathered:
     wanted: int
     outdated: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by the cell's name: which settings differ
     missing: tuple[str, ...] = ()  # graphs of which no cell is finished
+    absent: tuple[str, ...] = ()  # variants of which no cell is finished
 
     @property
     def line(self) -> str:
@@ -43,7 +44,9 @@ class Gathered:
         """A sentence about what is not there yet."""
         if len(self.found) == self.wanted:
             return ""
-        none = f"; nothing yet of {', '.join(self.missing)}" if self.missing else ""
+        parts = [", ".join(self.missing), " and ".join(f"“{variant}”" for variant in self.absent)]
+        listed = "; nor of ".join(part for part in parts if part)
+        none = f"; nothing yet of {listed}" if listed else ""
         return f" {self.wanted - len(self.found)} cells are not computed yet{none}."
 
     @property
@@ -83,10 +86,14 @@ def gather(store: Store, target: str) -> Gathered | None:
         found = [(cell, result) for cell in cells if (result := store.read(cell)) is not None]
         if len(found) > (len(best.found) if best is not None else 0):
             old = {cell.name: changed for cell, result in found if (changed := outdated(cell, result))}
-            begun = {cell.dataset for cell, _ in found}
-            missing = tuple(dict.fromkeys(cell.dataset for cell in cells if cell.dataset not in begun))
-            best = Gathered(target, scale, found, len(cells), old, missing)
+            missing = _none_of((cell.dataset for cell in cells), {cell.dataset for cell, _ in found})
+            absent = _none_of((cell.variant for cell in cells), {cell.variant for cell, _ in found})
+            best = Gathered(target, scale, found, len(cells), old, missing, absent)
     return best
+
+
+def _none_of(wanted: Iterable[str], begun: Collection[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in wanted if name not in begun))
 
 
 def _machine(result: Result) -> str:
@@ -94,9 +101,9 @@ def _machine(result: Result) -> str:
     return f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB"
 
 
-def markdown_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Lines of a table; the first column stands left, the others right."""
-    places = "|".join([":---", *["---:"] * (len(titles) - 1)])
+def markdown_table(titles: Sequence[str], rows: Iterable[Sequence[str]], words: bool = False) -> list[str]:
+    """Lines of a table; the first column stands left, the others right unless they are words."""
+    places = "|".join([":---", *[":---" if words else "---:"] * (len(titles) - 1)])
     return [f"| {' | '.join(titles)} |", f"|{places}|", *(f"| {' | '.join(row)} |" for row in rows), ""]
 
 
