@@ -1,6 +1,7 @@
 """Paths by re-scoring, against graphs that are rebuilt and choices that are made by trying everything."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -191,6 +192,11 @@ def test_the_only_path_is_a_reason_however_high_the_head_of_the_unreached_scores
     assert max(path.effect.without.probability, found.carried.nothing.probability) < found.probability
     assert not found.opposed
     assert all(deletion.drop == 1 for deletion in found.deletion)
+    for tried, said in (
+        (1, "the only one was taken away, and it does not"),
+        (2, "two paths were taken away, one at a"),
+    ):
+        assert f"No path matters: {said}" in str(replace(found, paths=(), tried=tried))
 
 
 def test_reasons_by_gradient_that_raise_the_score_are_told_apart() -> None:

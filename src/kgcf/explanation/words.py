@@ -84,10 +84,10 @@ def missing_sentences(explanation: Explanation) -> Iterator[str]:
     elif not e.reached:
         yield unreached_sentence(e)
     elif not e.reasons:
-        yield (
-            f"No path matters: {_count(e.tried, 'path was', 'paths were')} taken away, one at a time, and none of "
-            f"them makes the answer what it is."
-        )
+        tried = f"{_count(e.tried, 'path', 'paths')} were taken away, one at a time, and none of them makes"
+        if e.tried == 1:
+            tried = "the only one was taken away, and it does not make"
+        yield f"No path matters: {tried} the answer what it is."
 
 
 def carried_sentences(explanation: Explanation) -> Iterator[str]:
