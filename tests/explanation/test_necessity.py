@@ -201,7 +201,12 @@ def test_the_only_path_is_a_reason_however_high_the_head_of_the_unreached_scores
 
 @pytest.mark.parametrize(
     ("probability", "said"),
-    [(0.81, "about 81 of 100"), (0.004, "about 4 of 1,000"), (0.9997, "more than 999"), (0.0002, "fewer than 1 of 1,000")],
+    [
+        (0.81, "about 81 of 100"),
+        (0.004, "about 4 of 1,000"),
+        (0.9997, "more than 999"),
+        (0.0002, "fewer than 1 of 1,000"),
+    ],
 )
 def test_rare_truths_are_not_said_to_be_none_of_a_hundred(probability: float, said: str) -> None:
     case = next(cases())

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Self, SupportsIndex
 
 import numpy as np
 import pyarrow as pa
@@ -106,7 +106,7 @@ class Vocabulary:
         added = {label: name for label, name in names.items() if label in self._index}
         return Vocabulary(self._labels, {**self._names, **added})
 
-    def id(self, given: str | int, kind: str = "name") -> int:
+    def id(self, given: str | SupportsIndex, kind: str = "name") -> int:
         """The id of a label or of an unambiguous display name; a whole number stands for the label that it reads as.
 
         Raises `UnknownNameError` with suggestions, or with the labels that share an ambiguous name.
@@ -124,7 +124,7 @@ class Vocabulary:
             raise UnknownNameError(f"The {kind} '{text}' is ambiguous: it names {labels}. Use one of these labels.")
         raise unknown_name(kind, text, [*self._by_name, *self._index])
 
-    def ids(self, texts: Iterable[str | int], kind: str = "name") -> NDArray[np.int64]:
+    def ids(self, texts: Iterable[str | SupportsIndex], kind: str = "name") -> NDArray[np.int64]:
         """The ids of several labels or names."""
         return np.array([self.id(text, kind) for text in texts], dtype=np.int64)
 
