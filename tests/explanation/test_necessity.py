@@ -181,7 +181,7 @@ def test_the_only_path_is_a_reason_however_high_the_head_of_the_unreached_scores
     head = observed.model.decoder.unreached
     assert head is not None
     with torch.no_grad():
-        head.output.bias += 50
+        head.output.bias.add_(50)
     explainer = Explainer(observed, "triple", lambda: a_space(graph))
     found = explainer.explain("0", "1", "2", How(attribution=attribution))
     (path,) = found.reasons
