@@ -33,3 +33,4 @@ def test_no_time_passes_in_these(written: str | float) -> None:
 
 def test_times_are_spoken() -> None:
     assert [spoken(s) for s in (0.44, 45.2, 720, 12_000)] == ["0.4 s", "45 s", "12 min", "3 h 20 min"]
+    assert [spoken(s) for s in (100, 119.6, 120, 599.9)] == ["1 min 40 s", "2 min", "2 min", "10 min"]

@@ -8,6 +8,7 @@ from kgcf.errors import SettingsError
 NONE = "none"  # no limit
 AUTO = "auto"  # what suits the data
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_FEW_MINUTES = 600  # seconds: below, half a minute makes a difference
 _WRITTEN = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(s|m|h)?")
 _ADVICE = "Write 90s, 30m or 2h, a number of seconds, or none for no limit"
 
@@ -36,11 +37,14 @@ def _seconds_of(value: str | float) -> float:
 
 
 def spoken(seconds: float) -> str:
-    """A time for people: `0.4 s`, `45 s`, `12 min`, `3 h 20 min`."""
+    """A time for people: `0.4 s`, `45 s`, `1 min 40 s`, `12 min`, `3 h 20 min`."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 100:
         return f"{seconds:.0f} s"
+    if seconds < _FEW_MINUTES:
+        whole, rest = divmod(round(seconds), 60)
+        return f"{whole} min {rest} s" if rest else f"{whole} min"
     minutes = round(seconds / 60)
     if minutes < 100:
         return f"{minutes} min"

@@ -145,7 +145,7 @@ def test_predict_shows_why(run: Path) -> None:
         one = json.loads(predict(run, *asked, "--paths", "1", "--json").stdout)
         assert text.count("   because ") == sum(bool(item["explanation"]["paths"]) for item in one)
         assert detailed.count("T = ") >= len(found)
-        heaviest = json.loads(predict(run, *asked, "--explain", "--attribution", "gradient", "--json").stdout)
+        heaviest = json.loads(predict(run, *asked, "--attribution", "gradient", "--json").stdout)
         assert {item["explanation"]["attribution"] for item in heaviest} == {"gradient"}
 
 

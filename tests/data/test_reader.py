@@ -155,6 +155,13 @@ def test_lists_of_something_else_are_refused(source: object) -> None:
         read(source)
 
 
+@pytest.mark.parametrize("nothing", [None, float("nan"), ""])
+def test_missing_values_in_tuples_are_no_labels(nothing: object) -> None:
+    with pytest.raises(DataError, match=r"frame, item 1: \('c', 'r', .*\) has an empty label"):
+        read([("a", "r", "b"), ("c", "r", nothing)])
+    assert read([("None", "r", "nan")], split=SplitSettings(valid=0, test=0)).entities.labels() == ["None", "nan"]
+
+
 def test_names_are_attached_and_accepted(write: Write) -> None:
     path = write("g.tsv", "Q45\tP47\tQ29\n")
     data = read(path, names=write("names.tsv", "Q45\tPortugal\nP47\tborders\nQ1\tuniverse\n"))

@@ -1,5 +1,6 @@
 """Labels and display names are interchangeable; unknown and ambiguous ones get a sentence."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -44,6 +45,16 @@ def test_ambiguous_names_are_told_apart(countries: Vocabulary) -> None:
     many = Vocabulary([f"Q{i}" for i in range(9)], {f"Q{i}": "Springfield" for i in range(9)})
     with pytest.raises(UnknownNameError, match="it names Q0, Q1, Q2, Q3, Q4 and 4 more. Use one of these labels"):
         many.id("springfield", "entity")
+
+
+def test_whole_numbers_stand_for_their_labels() -> None:
+    numbered = Vocabulary(["7", "8", "eight"], {"8": "seven"})
+    assert (numbered.id(7), numbered.id(np.int64(8)), numbered.ids([8, "7"]).tolist()) == (0, 1, [1, 0])
+    with pytest.raises(UnknownNameError, match="There is no entity called '9'"):
+        numbered.id(9, "entity")
+    for wrong in (7.0, None, True, ["7"]):
+        with pytest.raises(UnknownNameError, match="is no entity: give its label or its name as text"):
+            numbered.id(wrong, "entity")  # type: ignore[arg-type]
 
 
 def test_exact_label_wins_over_another_entitys_name() -> None:

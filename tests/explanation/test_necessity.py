@@ -1,10 +1,13 @@
 """Paths by re-scoring, against graphs that are rebuilt and choices that are made by trying everything."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
+from kgcf.choices import Attribution
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.explanation.candidates import find_candidates
 from kgcf.explanation.case import Case, open_case
@@ -38,7 +41,17 @@ def rebuilt(case: Case, kept: set[int]) -> float:
     rows = sorted(kept)
     weights = None if graph.weights is None else graph.weights[rows]
     smaller = KnowledgeGraph.build(graph.triples[rows], graph.entity_count, graph.relation_count, weights)
-    return score(case, smaller, case.head, case.tail)
+    return score(case, smaller, case.head, case.tail)[0]
+
+
+def fallen(case: Case, kept: set[int]) -> float:
+    """What the score loses on such a graph; where no path is left, 1 at least."""
+    rows = sorted(kept)
+    weights = None if case.observed.graph.weights is None else case.observed.graph.weights[rows]
+    counts = case.observed.graph.entity_count, case.observed.graph.relation_count
+    smaller = KnowledgeGraph.build(case.observed.graph.triples[rows], *counts, weights)
+    logit, reached = score(case, smaller, case.head, case.tail)
+    return case.importance.logit - logit if reached else max(case.importance.logit - logit, 1)
 
 
 def alone(case: Case, kept: set[int]) -> float:
@@ -50,17 +63,18 @@ def alone(case: Case, kept: set[int]) -> float:
     triples = [(place[h], r, place[t]) for h, r, t in graph.triples[rows].tolist()]
     weights = None if graph.weights is None else graph.weights[rows]
     smaller = KnowledgeGraph.build(triples, len(ends), graph.relation_count, weights)
-    return score(case, smaller, place[case.head], place[case.tail])
+    return score(case, smaller, place[case.head], place[case.tail])[0]
 
 
-def score(case: Case, graph: KnowledgeGraph, head: int, tail: int) -> float:
+def score(case: Case, graph: KnowledgeGraph, head: int, tail: int) -> tuple[float, bool]:
     from kgcf.prediction.observed_graph import ObservedGraph
 
     old = case.observed
     observed = ObservedGraph(old.model, graph, old.entities, old.relations, None)
     treated = None if case.treated is None else np.array([[case.treated]])
     asked = (np.array([head]), np.array([case.relation]), np.array([[tail]]))
-    return float(observed.logits(*asked, treated=treated)[0][0, 0])
+    logits, reached = observed.logits(*asked, treated=treated)
+    return float(logits[0, 0]), bool(reached[0, 0])
 
 
 @pytest.mark.parametrize(("context", "weighted"), [("unreached", False), ("decoder", True), ("layers", False)])
@@ -78,7 +92,7 @@ def test_drops_and_what_paths_give_alone_equal_graphs_rebuilt(context: str, weig
             own = {*path.triples}
             without = rebuilt(case, seen - own)
             assert tried.scored.without[i].logit == pytest.approx(without, abs=1e-10)
-            assert tried.scored.drops[i] == pytest.approx(case.importance.logit - without, abs=1e-10)
+            assert tried.scored.drops[i] == pytest.approx(fallen(case, seen - own), abs=1e-10)
             assert tried.scored.alone[i].logit == pytest.approx(alone(case, own), abs=1e-10)
             assert tried.scored.alone[i].reached
             compared += 1
@@ -102,10 +116,10 @@ def greedy_by_hand(case: Case, top: int, least: float) -> list[frozenset[int]]:
     paths = [frozenset(path.triples) for path in find_candidates(case, EVERY.candidates)]
 
     def figures(taken: frozenset[int]) -> tuple[float, float]:
-        drop = case.importance.logit - rebuilt(case, seen - taken)
-        return drop, drop + alone(case, {*taken}) - case.nothing.logit
+        drop = fallen(case, seen - taken)
+        return drop, drop + alone(case, {*taken}) - min(case.nothing.logit, case.importance.logit - 1)
 
-    left = [path for path in paths if rebuilt(case, seen - path) <= case.importance.logit]
+    left = [path for path in paths if fallen(case, seen - path) >= 0]
     chosen: list[frozenset[int]] = []
     drop, value = 0.0, 0.0
     while left and len(chosen) < top:
@@ -152,12 +166,53 @@ def test_a_path_without_which_the_score_rises_is_never_a_reason() -> None:
     for case in cases():
         chosen = find_paths(case, EVERY)
         for effect in (*chosen.effects, *chosen.against_effects):
-            assert effect.against == (effect.without.logit > case.importance.logit)
+            assert effect.against == (effect.without.reached and effect.without.logit > case.importance.logit)
         assert not any(effect.against for effect in chosen.effects)
         assert all(effect.without.probability > case.probability + 0.01 for effect in chosen.against_effects)
         assert not {*chosen.paths} & {*chosen.against}
         against += len(chosen.against)
     assert against > 3
+
+
+@pytest.mark.parametrize("attribution", ["removal", "gradient"])
+def test_the_only_path_is_a_reason_however_high_the_head_of_the_unreached_scores(attribution: Attribution) -> None:
+    graph = KnowledgeGraph.build([[0, 0, 1], [1, 1, 2], [0, 1, 2], [3, 0, 4]], 5, 2)
+    observed = observe(graph, context="unreached")
+    head = observed.model.decoder.unreached
+    assert head is not None
+    with torch.no_grad():
+        head.output.bias.add_(50)
+    explainer = Explainer(observed, "triple", lambda: a_space(graph))
+    found = explainer.explain("0", "1", "2", How(attribution=attribution))
+    (path,) = found.reasons
+    assert path.effect is not None
+    assert path.effect.without.logit > found.logit + 40
+    assert (path.effect.drop, path.effect.without.reached, path.effect.needed) == (1, False, True)
+    assert found.carried is not None
+    assert max(path.effect.without.probability, found.carried.nothing.probability) < found.probability
+    assert not found.opposed
+    assert all(deletion.drop == 1 for deletion in found.deletion)
+    for tried, said in (
+        (1, "the only one was taken away, and it does not"),
+        (2, "two paths were taken away, one at a"),
+    ):
+        assert f"No path matters: {said}" in str(replace(found, paths=(), tried=tried))
+
+
+@pytest.mark.parametrize(
+    ("probability", "said"),
+    [
+        (0.81, "about 81 of 100"),
+        (0.004, "about 4 of 1,000"),
+        (0.9997, "more than 999"),
+        (0.0002, "fewer than 1 of 1,000"),
+    ],
+)
+def test_rare_truths_are_not_said_to_be_none_of_a_hundred(probability: float, said: str) -> None:
+    case = next(cases())
+    explainer = Explainer(case.observed, "triple", lambda: a_space(case.observed.graph))
+    found = explainer.explain_case(case, How(check=False))
+    assert f"one, {said}" in str(replace(found, probability=probability, probability_from="platt"))
 
 
 def test_reasons_by_gradient_that_raise_the_score_are_told_apart() -> None:

@@ -118,3 +118,5 @@ def test_answers_are_drawn_of_one_relation_or_of_all() -> None:
     assert {*map(tuple, draw_answers(answers, names, "knows", 9, 0).tolist())} == {(0, 0, 1), (2, 0, 3)}
     with pytest.raises(DataError, match="Validation has no answer of 'fears'"):
         draw_answers(answers, names, "fears", 9, 0)
+    with pytest.raises(DataError, match="Validation has no answer, so .* rules in. Train on data with a larger"):
+        draw_answers(answers[:0], names, None, 9, 0)

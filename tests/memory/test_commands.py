@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kgcf.cli import app
+from kgcf.errors import SettingsError
 from kgcf.runs.folder import RunFolder
 from tests.memory.remembering import CHANGES, Remembering, write_town
 
@@ -43,6 +44,12 @@ def test_no_memory_trains_paths_alone(tmp_path: Path) -> None:
     assert RunFolder(tmp_path / "run").settings().memory.enabled == "off"
     assert not (tmp_path / "run" / "blend.json").exists()
     assert "memory alone" not in told
+
+
+def test_no_memory_and_a_setting_that_says_otherwise_are_refused(tmp_path: Path) -> None:
+    asked = ("train", tmp_path / "data", "--no-memory", "--set", "memory.enabled=on")
+    with pytest.raises(SettingsError, match="say the same setting twice"):
+        CliRunner().invoke(app, [str(word) for word in asked], catch_exceptions=False)
 
 
 def test_blend_prints_the_runs_and_makes_one(folder: Path, tmp_path: Path) -> None:

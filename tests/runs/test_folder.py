@@ -26,6 +26,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return fit(read(write_folder(dataset(), folder / "tiny")), folder / "run", changes=SMALL)
 
 
+def test_commands_that_are_advised_can_be_pasted(tmp_path: Path) -> None:
+    folder = tmp_path / "my run"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(StorageError) as refused:
+        RunFolder(folder).check_free()
+    assert str(refused.value).endswith(f"kgcf resume '{folder}'")
+
+
 def test_a_run_is_complete_and_portable(run: Run, tmp_path: Path) -> None:
     moved = tmp_path / "elsewhere"
     shutil.copytree(run.folder.path, moved)

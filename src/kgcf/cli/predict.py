@@ -39,8 +39,11 @@ def predict_command(
         int | None, typer.Option(min=1, show_default=str(PATHS), help="--explain with so many paths per answer.")
     ] = None,
     attribution: Annotated[
-        Attribution, typer.Option(help="--explain: choose paths by what happens without them, or by gradients.")
-    ] = "removal",
+        Attribution | None,
+        typer.Option(
+            show_default="removal", help="--explain with paths by what happens without them, or by gradients."
+        ),
+    ] = None,
     detail: Annotated[
         bool, typer.Option("--detail", help="--explain with logits, treatments and how the probability was made.")
     ] = False,
@@ -56,12 +59,12 @@ def predict_command(
     question = Question(*(None if part == UNKNOWN else part for part in (head, relation, tail)))
     other = open_graph(graph, comment, strip)
     allowed = None if candidates is None else read_lines(candidates)
-    if explain or detail or paths is not None:
+    if explain or detail or paths is not None or attribution is not None:
         with importing():
             from kgcf.cli.explained_answer_lines import print_explained
             from kgcf.explanation.explained_answers import SHORT, explain_answers
         explainer = opened.explainer(other, observed)
-        how = replace(SHORT, top=paths or PATHS, attribution=attribution)
+        how = replace(SHORT, top=paths or PATHS, attribution=attribution or SHORT.attribution)
         found = explain_answers(explainer, question, top, known, allowed, how=how)
         print_explained(found, as_json, detail)
         return

@@ -1,5 +1,6 @@
 """`kgcf train DATA` and `kgcf resume RUN`."""
 
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,6 +28,7 @@ from kgcf.cli.options import (
 )
 from kgcf.data.reading_options import Reading
 from kgcf.durations import AUTO
+from kgcf.errors import SettingsError
 from kgcf.machine.interrupts import importing
 from kgcf.screen import Screen, cell
 
@@ -61,6 +63,8 @@ def train_command(
 ) -> None:
     """Train a model on a benchmark, a folder or a file of triples, and evaluate it."""
     started = monotonic()
+    if no_memory and any(change.partition("=")[0].strip() == "memory.enabled" for change in changes or ()):
+        raise SettingsError("--no-memory and --set memory.enabled=… say the same setting twice: leave one of them out.")
     with importing():
         from kgcf.pipeline import fit
         from kgcf.runs.baselines import choose_model
@@ -109,7 +113,7 @@ def train_watched(folder: "RunFolder", world: "World", work: "Callable[[Executio
     except KeyboardInterrupt:
         message = "Stopped before anything was written."
         if folder.file("run.json").is_file():
-            message = f"Stopped; nothing is lost. Continue with: kgcf resume {folder.path}"
+            message = f"Stopped; nothing is lost. Continue with: kgcf resume {shlex.quote(str(folder.path))}"
         Screen(stderr=True, wrap=False).print(cell(message))
         sys.exit(130)
     finally:
@@ -130,5 +134,5 @@ def _report(run: "Run") -> None:
             show_calibration(run.calibration)
     folder_path = run.folder.path
     Screen(wrap=False).print(
-        cell(f"The run is in {folder_path}. Next: kgcf predict {folder_path} --head … --relation …")
+        cell(f"The run is in {folder_path}. Next: kgcf predict {shlex.quote(str(folder_path))} --head … --relation …")
     )

@@ -25,6 +25,7 @@ from kgcf.data.weights import Weights, check_weight, join_weights
 from kgcf.errors import DataError
 
 Triples = NDArray[np.int32]
+_NOTHING = ("None", "nan", "NaT", "<NA>")  # how missing values read
 _EMPTY = "no {} triples: that split is empty"
 
 
@@ -71,6 +72,9 @@ def table_from(source: Any, name: str) -> TripleTable:  # noqa: ANN401
     if width not in (3, 4) or any(len(row) != width for row in rows):
         wrong = next(i for i, row in enumerate(rows) if len(row) != width or width not in (3, 4))
         raise DataError(f"{name}, item {wrong}: expected (head, relation, tail) or (head, relation, tail, weight).")
+    for i, row in enumerate(rows):
+        if any(_is_missing(value) for value in row[:3]):
+            raise DataError(f"{name}, item {i}: {row!r} has an empty label; fill it in or leave the triple out.")
     columns = [pa.array([str(row[i]) for row in rows], type=pa.string()) for i in range(3)]
     if width == 4:
         for i, row in enumerate(rows):
@@ -255,6 +259,11 @@ def _weights_of(tables: dict[str, TripleTable], *parts: str) -> Weights | None:
     """The weights of some parts of a folder, in that order."""
     found = [tables[part] for part in parts if part in tables]
     return join_weights([table.weights for table in found], [len(table) for table in found])
+
+
+def _is_missing(value: object) -> bool:
+    """Whether a cell is what Python and pandas put where nothing is: as text, all of them would be one entity."""
+    return value == "" if isinstance(value, str) else str(value) in _NOTHING
 
 
 def _tuples(source: Any, name: str) -> Iterable[tuple[Any, ...]]:  # noqa: ANN401

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Self, SupportsIndex
 
 import numpy as np
 import pyarrow as pa
@@ -106,11 +106,12 @@ class Vocabulary:
         added = {label: name for label, name in names.items() if label in self._index}
         return Vocabulary(self._labels, {**self._names, **added})
 
-    def id(self, text: str, kind: str = "name") -> int:
-        """The id of a label or of an unambiguous display name.
+    def id(self, given: str | SupportsIndex, kind: str = "name") -> int:
+        """The id of a label or of an unambiguous display name; a whole number stands for the label that it reads as.
 
         Raises `UnknownNameError` with suggestions, or with the labels that share an ambiguous name.
         """
+        text = _as_text(given, kind)
         found = self._index.get(text)
         if found is not None:
             return found
@@ -123,7 +124,7 @@ class Vocabulary:
             raise UnknownNameError(f"The {kind} '{text}' is ambiguous: it names {labels}. Use one of these labels.")
         raise unknown_name(kind, text, [*self._by_name, *self._index])
 
-    def ids(self, texts: Iterable[str], kind: str = "name") -> NDArray[np.int64]:
+    def ids(self, texts: Iterable[str | SupportsIndex], kind: str = "name") -> NDArray[np.int64]:
         """The ids of several labels or names."""
         return np.array([self.id(text, kind) for text in texts], dtype=np.int64)
 
@@ -146,6 +147,15 @@ class Vocabulary:
         for label, i in self._index.items():
             table.setdefault(label.lower(), []).append(i)
         return {name: sorted(set(ids)) for name, ids in table.items()}
+
+
+def _as_text(given: object, kind: str) -> str:
+    """A name as text: graphs that come as integers are asked about with integers."""
+    if isinstance(given, str):
+        return given
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        return str(given)
+    raise UnknownNameError(f"{given!r} is no {kind}: give its label or its name as text, or a whole number.")
 
 
 def _arrow_strings(texts: Sequence[str]) -> pa.LargeStringArray:

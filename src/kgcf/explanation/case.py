@@ -15,7 +15,7 @@ from kgcf.errors import SettingsError
 from kgcf.explanation.alone import plan_alone
 from kgcf.explanation.importance import EdgeImportance, Importance, weigh_edges
 from kgcf.explanation.lattice import Lattice
-from kgcf.explanation.outcome import Outcome, outcomes
+from kgcf.explanation.outcome import BELOW, Outcome, outcomes
 from kgcf.explanation.paths import (
     LIMIT,
     FoundPaths,
@@ -180,6 +180,16 @@ class Case:
     def alone(self, sets: Sequence[NDArray[np.integer]]) -> tuple[Outcome, ...]:
         """The answer on the graphs of sets of triples alone: as `logits_alone`, memory says what it says."""
         return self._outcomes(*self.logits_alone(sets))
+
+    def fall_to(self, outcome: Outcome) -> float:
+        """By how much the score falls to that of an outcome; negative: it rises.
+
+        An answer that no path reaches is scored by another head, and stands below every reached one however high that
+        score is: to such an outcome the score falls by 1 at least. Where memory or other runs speak too, logits say it.
+        """
+        lost = self.logit - outcome.logit
+        compared = outcome.reached or not self.importance.reached or self.heard or self.observed.companions is not None
+        return lost if compared else max(lost, BELOW)
 
     @cached_property
     def nothing(self) -> Outcome:

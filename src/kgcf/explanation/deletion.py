@@ -44,7 +44,7 @@ def check_deletion(
             path=show(path),
             logit=left.logit,
             probability=left.probability,
-            drop=case.logit - left.logit,
+            drop=case.fall_to(left),
             reached=left.reached,
         )
         for (kind, path), left in zip(paths, found, strict=True)

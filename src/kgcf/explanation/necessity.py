@@ -50,8 +50,8 @@ def score_sets(case: Case, sets: Sequence[Triples]) -> Scored:
     """Score a case without each set of triples and on each alone: two batches, however many sets."""
     rows = [np.array(sorted(chosen), dtype=np.int64) for chosen in sets]
     without, alone = case.without(rows), case.alone(rows)
-    drops = np.array([case.logit - outcome.logit for outcome in without])
-    gains = np.array([outcome.logit - case.nothing.logit for outcome in alone])
+    drops = np.array([case.fall_to(outcome) for outcome in without])
+    gains = np.array([case.fall_to(case.nothing) - case.fall_to(outcome) for outcome in alone])
     return Scored(without, alone, drops, gains)
 
 

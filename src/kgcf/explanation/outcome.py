@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST = 0.05  # of the logit: what moves the score by less does not move it
+BELOW = 1.0  # of the logit: what an answer loses at least that no path reaches any more, as in rankings
 _POINT, _TENTH = 0.01, 0.1  # a probability rises noticeably by a hundredth, a small one by a tenth of itself
 
 
@@ -22,7 +23,7 @@ class Outcome:
 class PathEffect:
     """What one path does for the score."""
 
-    drop: float  # by how much the logit falls without its edges; negative: it rises
+    drop: float  # by how much the logit falls without its edges (`Case.fall_to`); negative: it rises
     without: Outcome  # on the graph without its edges
     alone: Outcome  # on the graph of this path alone
     together: Outcome  # without its edges and those of all paths shown before it

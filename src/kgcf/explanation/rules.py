@@ -84,10 +84,10 @@ def draw_answers(
     if relation is not None:
         answers = answers[answers[:, 1] == relations.id(relation, "relation")]
     if not len(answers):
-        of = "" if relation is None else f" of '{relation}'"
+        of, other = ("", "Train") if relation is None else (f" of '{relation}'", "Choose another relation, or train")
         raise DataError(
-            f"Validation has no answer{of}, so there is nothing to find rules in. Choose another relation, or train "
-            f"on data with a larger validation split."
+            f"Validation has no answer{of}, so there is nothing to find rules in. {other} on data with a larger "
+            f"validation split."
         )
     return answers[np.random.default_rng(seed).permutation(len(answers))[:count]]
 

@@ -84,10 +84,10 @@ def missing_sentences(explanation: Explanation) -> Iterator[str]:
     elif not e.reached:
         yield unreached_sentence(e)
     elif not e.reasons:
-        yield (
-            f"No path matters: {_count(e.tried, 'path was', 'paths were')} taken away, one at a time, and none of "
-            f"them makes the answer what it is."
-        )
+        tried = f"{_count(e.tried, 'path', 'paths')} were taken away, one at a time, and none of them makes"
+        if e.tried == 1:
+            tried = "the only one was taken away, and it does not make"
+        yield f"No path matters: {tried} the answer what it is."
 
 
 def carried_sentences(explanation: Explanation) -> Iterator[str]:
@@ -193,10 +193,15 @@ def sure_sentence(explanation: Explanation) -> str:
     if e.probability_from == "sigmoid":
         return "How sure: this probability was not compared with outcomes; use it to order answers, not as a frequency."
     of = " of this relation" if e.probability_from == "relation" else ""
-    return (
-        f"How sure: among answers of validation{of} that scored like this one, about {100 * e.probability:.0f} of 100 "
-        f"were true."
-    )
+    return f"How sure: among answers of validation{of} that scored like this one, {_share(e.probability)} were true."
+
+
+def _share(probability: float) -> str:
+    """So many of 100; of 1,000 where that would be none or all."""
+    for whole in (100, 1000):
+        if 0 < (found := round(whole * probability)) < whole:
+            return f"about {found} of {whole:,}"
+    return "fewer than 1 of 1,000" if probability < 0.5 else "more than 999 of 1,000"
 
 
 def _role_sentence(explanation: Explanation, evidence: CounterfactualEvidence) -> str:

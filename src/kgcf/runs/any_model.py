@@ -1,5 +1,7 @@
 """The weights of a run, whatever its model: KGCF's, or those of another model behind the same contract."""
 
+import shlex
+
 import numpy as np
 import torch
 
@@ -28,7 +30,9 @@ def read_any_model(folder: RunFolder, settings: Settings, graph: KnowledgeGraph)
         return read_model(folder, settings, graph.relation_count)
     if not folder.sealed(MODEL):
         path = folder.path
-        raise StorageError(f"{path} has no trained model yet. Finish its training with: kgcf resume {path}")
+        raise StorageError(
+            f"{path} has no trained model yet. Finish its training with: kgcf resume {shlex.quote(str(path))}"
+        )
     model = new_baseline(settings, graph)
     arrays = map_arrays(folder.file(MODEL))
     put_state(model, {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})

@@ -75,10 +75,10 @@ def as_question(head: str | None, relation: str | None, tail: str | None) -> Que
 
 
 def as_names(names: str | Iterable[str] | None) -> list[str] | None:
-    """Several names; a plain string is one."""
+    """Several names; a plain string, or a number that stands for a label, is one."""
     if names is None:
         return None
-    return [names] if isinstance(names, str) else list(names)
+    return [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
 
 
 def as_triples(bound: AnsweringGraph, triples: Iterable[Sequence[str]]) -> NDArray[np.int64]:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shlex
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -96,7 +97,7 @@ class RunFolder:
             return
         raise StorageError(
             f"{self.path} exists already. Nothing was changed: choose another --output, "
-            f"or continue the run in it with: kgcf resume {self.path}"
+            f"or continue the run in it with: kgcf resume {shlex.quote(str(self.path))}"
         )
 
     def _clear(self) -> None:

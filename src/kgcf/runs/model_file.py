@@ -1,5 +1,7 @@
 """The weights of a run: made from its seed, written into its folder, read back."""
 
+import shlex
+
 import numpy as np
 import torch
 
@@ -22,7 +24,9 @@ def read_model(folder: RunFolder, settings: Settings, relation_count: int) -> KG
     """The trained model of a run's folder; a run whose training is not finished has none."""
     if not folder.sealed(MODEL):
         path = folder.path
-        raise StorageError(f"{path} has no trained model yet. Finish its training with: kgcf resume {path}")
+        raise StorageError(
+            f"{path} has no trained model yet. Finish its training with: kgcf resume {shlex.quote(str(path))}"
+        )
     model = new_model(settings, relation_count)
     arrays = map_arrays(folder.file(MODEL))
     with torch.no_grad():

@@ -21,6 +21,7 @@ from kgcf.training.batches import make_batch, stream
 from kgcf.training.checkpoint import Checkpoint, Progress, copy_weights, load_checkpoint, put_weights, save_checkpoint
 from kgcf.training.distributed import World
 from kgcf.training.passes import Asked, Passes
+from kgcf.training.reach import advise_depth
 from kgcf.training.settings import TrainingSettings
 from kgcf.training.step import PER_QUERY, GradientComputer, StepContext, Sums
 
@@ -141,16 +142,16 @@ class Trainer:
         return int(sums.get("queries", 0)), int(sums.get("unreached", 0) + sums.get("impossible", 0))
 
     def _left_out(self) -> str:
-        sums, (contributed, left_out) = self._progress.running, self._contributions()
+        (contributed, left_out), layers = self._contributions(), self._model.encoder.settings.layers
+        unreached, impossible = (int(self._progress.running.get(why, 0)) for why in ("unreached", "impossible"))
         return (
-            f"{left_out:,} of {contributed + left_out:,} training queries were left out "
-            f"({int(sums.get('unreached', 0)):,} because no path of at most {self._model.encoder.settings.layers} "
-            f"edges leads to the answer, {int(sums.get('impossible', 0)):,} because every entity is an answer)"
+            f"{left_out:,} of {contributed + left_out:,} training queries were left out ({unreached:,} because no path "
+            f"of at most {layers} edges leads to the answer, {impossible:,} because every entity is an answer)"
         )
 
     def _advice(self) -> str:
-        layers = self._model.encoder.settings.layers
-        return f"Train again with more layers, for example --set encoder.layers={layers + 2}, or with more triples."
+        context, layers = self.context, self._model.encoder.settings.layers
+        return advise_depth(context.graph, layers, context.objective.negatives, context.remove, self.settings.seed)
 
     def _remaining_steps(self) -> Iterator[list[Asked]]:
         """What every batch of every step that this epoch still has to do asks."""
@@ -235,13 +236,12 @@ class Trainer:
         sums = self._progress.running
         queries, seconds = sums.get("queries", 0), max(sums.get("seconds", 0.0), 1e-9)
         computed = queries + sums.get("unreached", 0)
-        asked = computed + sums.get("impossible", 0)
         over = {term: max(computed if term == "context" else queries, 1) for term in PER_QUERY}
         means: dict[str, float] = {term: sums[term] / over[term] for term in PER_QUERY if term in sums}
         if "discrepancy" in sums:
             means["discrepancy"] = sums["discrepancy"] / max(sums.get("compared", 0), 1)
         means |= {name: sums.get(name, 0.0) for name in ("passes", "queries", "unreached", "impossible", "seconds")}
-        return means | {"queries_per_second": asked / seconds}
+        return means | {"queries_per_second": (computed + sums.get("impossible", 0)) / seconds}
 
     def _finish_epoch(self) -> None:
         """Validate, keep the best weights, note the history, decide whether to go on, save."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hops import distances
 from kgcf.training.batches import stream, triples_batch
+from kgcf.training.depth import NEARLY_ALL
 
 Removal = Literal["triple", "pair"]
 SAMPLE = 500  # queries of train, and of validation, that are measured
@@ -58,6 +59,19 @@ def measure_reach(
         chosen = drawn.permutation(len(validation))[:SAMPLE]
         valid = _shares(distances(observed or graph, validation[chosen][:, [0, 2]], DEEPEST))
     return Reach(_shares(distances(graph, pairs, DEEPEST, batch.hidden)), valid)
+
+
+def advise_depth(graph: KnowledgeGraph, layers: int, negatives: int, remove: Removal, seed: int) -> str:
+    """What to change where answers are out of reach of so many layers: the depth only if more of it reaches more."""
+    train = measure_reach(graph, np.zeros((0, 3), np.int32), negatives, remove, seed).train
+    if layers < DEEPEST and train[-1] <= train[layers - 1]:
+        return (
+            f"More layers would not help: with {DEEPEST} no more answers are within reach. Give more triples, or "
+            "relations that link these entities in other ways."
+        )
+    nearly_all = (d for d, share in enumerate(train, start=1) if d > layers and share >= NEARLY_ALL * train[-1])
+    better = next(nearly_all, layers + 2)
+    return f"Train again with more layers, for example --set encoder.layers={better}, or with more triples."
 
 
 def _shares(hops: NDArray[np.int64]) -> tuple[float, ...]:

@@ -21,6 +21,8 @@ from kgcf.prediction.calibration.curves import (
 )
 from kgcf.prediction.calibration.fitting import (
     METHODS,
+    SCARCELY,
+    UNCALIBRATED,
     Calibration,
     CalibrationReport,
     Fitted,
@@ -250,10 +252,20 @@ def test_what_cannot_be_fitted_stays_a_sigmoid_and_says_why(answers: RankedAnswe
     assert calibration.reason.startswith(sentence)
     assert calibration.probabilities(np.array([0.0, 800.0]), np.array([True, False]), np.zeros(2, int)).tolist() == [
         0.5,
-        1.0,
+        SCARCELY,
     ]
     found = report_calibration(calibration, answers, "valid")
     assert found is None if not len(answers) else found is not None and set(found.reliability) == {"sigmoid"}
+
+
+def test_without_a_curve_answers_that_no_path_reaches_stay_below_the_others() -> None:
+    logits, reached = np.array([-6.0, 2.0, 1.0]), np.array([True, False, False])
+    found = UNCALIBRATED.probabilities(logits, reached, np.zeros(3, int))
+    assert found.tolist() == sorted(found, reverse=True)
+    assert found[0] == sigmoid(logits)[0]
+    assert 0 < found[2] < found[1] < 1e-6
+    plain = UNCALIBRATED.probabilities(logits, reached, np.zeros(3, int), "sigmoid")
+    assert plain.tolist() == sigmoid(logits).tolist()
 
 
 def test_one_question_with_equal_logits_is_calibrated_to_its_rate() -> None:

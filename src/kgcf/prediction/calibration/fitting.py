@@ -24,6 +24,7 @@ Fitted = Literal["platt", "isotonic", "relation"]
 GIVEN = "the question has an answer that is not observed"
 METHODS: tuple[Fitted, ...] = ("platt", "isotonic", "relation")  # the first wins a tie
 LEAST_ANSWERS = 20
+SCARCELY = 1e-9  # where nothing was fitted: the most that an answer gets which no path reaches
 FOLDS = 5
 
 
@@ -63,11 +64,14 @@ class Calibration:
     ) -> Floats:
         """Of the same shape as the logits; in a question they never fall as logits rise or ranks improve.
 
-        `relations` are those of the questions: of one that asks for heads the inverse one.
+        `relations` are those of the questions: of one that asks for heads the inverse one. Where the run has nothing
+        but sigmoids, an answer that no path reaches gets next to nothing, for it stands below every reached one;
+        `method="sigmoid"` are the plain ones of all logits, to compare a calibration with.
         """
         chosen = method or self.method
         if chosen == "sigmoid":
-            return sigmoid(logits)
+            plain = sigmoid(logits)
+            return plain if method else np.where(reached, plain, SCARCELY * plain)
         return self.curves[chosen](logits, reached, relations)
 
     def to_json(self) -> dict[str, Any]:
@@ -246,8 +250,8 @@ def report_calibration(calibration: Calibration, answers: RankedAnswers, split: 
         unreached_rate=answers.where(~answers.reached).base_rate,
         reliability={
             name: measure(
-                calibration.probabilities(answers.logits, answers.reached, answers.relations, name), answers.labels
+                calibration.probabilities(answers.logits, answers.reached, answers.relations, method), answers.labels
             )
-            for name in methods
+            for name, method in ((name, None if name == calibration.method else name) for name in methods)
         },
     )
