@@ -177,3 +177,12 @@ def test_the_table_shows_the_fan_in_that_was_chosen_from_two() -> None:
     bare = survey("dense")
     options = list_options(bare, 10 * MINUTE, EPOCHS)
     assert "fan-in" not in survey_table(bare, options, choose(bare, 10 * MINUTE, EPOCHS))
+
+
+def test_a_refusal_says_what_would_do_without_the_longest_stage() -> None:
+    slow = survey("dense", stages={"entity space": 600.0, "matching": 20_000.0})
+    with pytest.raises(TimeError, match=r"--set objective.alpha=0 --set objective.beta=0 does without them"):
+        choose(slow, 10 * MINUTE, EPOCHS)
+    with pytest.raises(TimeError) as error:
+        choose(survey("dense"), 5.0, EPOCHS)
+    assert "counterfactual" not in str(error.value)

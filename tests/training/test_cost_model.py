@@ -35,3 +35,10 @@ def test_one_point_scales_the_prior() -> None:
     assert found.milliseconds(work) == pytest.approx(3 * prior_model().milliseconds(work), rel=1e-6)
     assert found.milliseconds(deep) == pytest.approx(3 * prior_model().milliseconds(deep), rel=1e-6)
     assert fit_costs([]) == CostModel(*PRIOR)
+
+
+def test_passes_of_ten_updates_do_not_make_a_thousand_dear() -> None:
+    """Their times differ by negatives, which no update accounts for (NELL-995 with two layers)."""
+    shallow = [(Work(9, 15), 1.2), (Work(9.2, 15.2), 1.25), (Work(11, 18), 1.7), (Work(10.9, 18), 1.75)]
+    deep = fit_costs(shallow).milliseconds(Work(1052, 5467))
+    assert deep < 40 * shallow[0][1]

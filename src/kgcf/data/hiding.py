@@ -155,7 +155,7 @@ def _edges_between(
 
 
 @kernel
-def _with_room(found: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+def _with_room(found: NDArray[np.int64], count: np.int64) -> NDArray[np.int64]:
     """The same with room for one more."""
     if count < len(found):
         return found

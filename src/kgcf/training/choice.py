@@ -155,10 +155,15 @@ def _too_little(survey: Survey, seconds: float, fixed: Fixed, spent: float) -> s
     cheapest = min(survey.passes, key=lambda cost: _expected(survey, cost, _least_passes(survey, fixed), fixed)[0])
     parts = (("reading and survey", spent), *_parts(survey, cheapest, fixed))
     listed = ", ".join(f"{name} {spoken(value)}" for name, value in parts if value >= 0.05)
+    paired = sum(survey.stages.get(stage, 0.0) for stage in ("entity space", "matching"))
+    without = (
+        " Most of it finds counterfactual pairs: --set objective.alpha=0 --set objective.beta=0 does without them."
+    )
     return (
         f"A time of {spoken(seconds)} is too little for this graph on this machine: the least is about "
         f"{spoken(least)} ({listed}; with {cheapest.layers} layers and {cheapest.negatives} negatives). Nothing was "
         f"written. Give more, for example --time {math.ceil(least * 1.2)}s, or --time none for no limit."
+        f"{without if paired > least / 2 else ''}"
     )
 
 

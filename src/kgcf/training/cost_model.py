@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear
 
 PRIOR = (0.3, 2.0e-3, 6.6e-5)  # a, b, c of one core where nothing was measured yet
+_MOST = 4.0  # times the prior, scaled to this machine: more, an update or a message does not take
 _FAINT = 0.03  # weight of the prior beside a measurement: it decides only what measurements leave open
 
 
@@ -37,10 +38,12 @@ def prior_model() -> CostModel:
 
 
 def fit_costs(measured: Sequence[tuple[Work, float]]) -> CostModel:
-    """Non-negative least squares of relative errors over (work, milliseconds).
+    """Least squares of relative errors over (work, milliseconds), none of the coefficients negative.
 
     Points of equal kind leave some directions open (two depths cannot tell three coefficients apart). There, and only
-    there, the prior decides, scaled to how fast this machine is: by a faint pull towards it.
+    there, the prior decides, scaled to how fast this machine is: by a faint pull towards it. And passes of ten updates
+    differ in their negatives more than in their updates, so that b and c are bounded: a thousand updates must not be
+    thought to take a hundred times as long.
     """
     if not measured:
         return prior_model()
@@ -50,5 +53,6 @@ def fit_costs(measured: Sequence[tuple[Work, float]]) -> CostModel:
     table = np.concatenate([rows / times[:, None], np.diag(_FAINT / prior)])
     wanted = np.concatenate([np.ones(len(times)), np.full(3, _FAINT)])
     scale = np.abs(table).max(axis=0)
-    found, _ = nnls(table / scale, wanted)
+    most = np.array([np.inf, *(_MOST * prior[1:])])
+    found = lsq_linear(table / scale, wanted, bounds=(0, most * scale), method="bvls").x
     return CostModel(*(float(value) for value in found / scale))
