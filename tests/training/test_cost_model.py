@@ -39,6 +39,5 @@ def test_one_point_scales_the_prior() -> None:
 
 def test_passes_of_ten_updates_do_not_make_a_thousand_dear() -> None:
     """Their times differ by negatives, which no update accounts for (NELL-995 with two layers)."""
-    shallow = [(Work(9, 15), 1.2), (Work(9.2, 15.2), 1.25), (Work(11, 18), 1.7), (Work(10.9, 18), 1.75)]
-    deep = fit_costs(shallow).milliseconds(Work(1052, 5467))
-    assert deep < 40 * shallow[0][1]
+    found = fit_costs([(Work(3.25, 4.0), 0.69), (Work(10.9, 18.4), 1.7)])
+    assert found.milliseconds(Work(1052, 5467)) < 30  # 2 to 3 in truth; 141 where nothing bounds an update

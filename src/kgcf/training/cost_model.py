@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 PRIOR = (0.3, 2.0e-3, 6.6e-5)  # a, b, c of one core where nothing was measured yet
-_MOST = 4.0  # times the prior, scaled to this machine: more, an update or a message does not take
+_MOST = 2.0  # times the prior, scaled to this machine: more, an update or a message does not take
 _FAINT = 0.03  # weight of the prior beside a measurement: it decides only what measurements leave open
 
 
