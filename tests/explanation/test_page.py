@@ -24,6 +24,7 @@ from kgcf.explanation.how import How
 from kgcf.explanation.page import render_page, write_page
 from kgcf.explanation.palette import DARK, LIGHT, line_style
 from kgcf.explanation.plots import arrange_entities, draw_paths, free_point, swerve
+from kgcf.explanation.words import chance
 from kgcf.figure_files import drawable
 from kgcf.figure_fonts import MISSING, families_for, installed, visible
 
@@ -100,7 +101,7 @@ def test_switches_show_the_score_of_every_subset(tmp_path: Path) -> None:
     page.write_text(render_page(found).replace("</body>", switch), encoding="utf-8")
     drawn = drawn_in(browse(page, "--dump-dom"))
     left = "" if found.subsets[0b101].reached else "; no path is left"
-    assert drawn["score"] == f"{found.subsets[0b101].probability:.3f} without paths 1 and 3{left}"
+    assert drawn["score"] == f"{chance(found.subsets[0b101].probability)} without paths 1 and 3{left}"
 
 
 def test_there_are_no_switches_without_subsets() -> None:
