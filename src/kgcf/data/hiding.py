@@ -85,10 +85,11 @@ def hide_pairs(graph: KnowledgeGraph, heads: ArrayLike, candidates: ArrayLike) -
     """
     sources = np.ascontiguousarray(heads, dtype=np.int64)
     table = np.ascontiguousarray(candidates, dtype=np.int64)
-    if table.shape[1] == 1:
-        offsets, edges = _edges_between(graph.offsets, graph.edge_tails, sources, table[:, 0].copy())
-    else:
-        offsets, edges = _edges_to_candidates(graph.offsets, graph.edge_tails, sources, table, graph.entity_count)
+    if table.shape[1] == 1:  # a link is listed at both ends: look at the one that has fewer, never at all of a hub's
+        degrees, tails = np.diff(graph.offsets), table[:, 0]
+        hub = degrees[tails] < degrees[sources]
+        sources, table = np.where(hub, tails, sources), np.where(hub, sources, tails)[:, None]
+    offsets, edges = _edges_to_candidates(graph.offsets, graph.edge_tails, sources, table, graph.entity_count)
     return _without_repeats(offsets, _triples_of_edges(graph, edges))
 
 
@@ -124,29 +125,6 @@ def _edges_to_candidates(
             stamps[candidates[b, k]] = b
         for edge in range(row_offsets[heads[b]], row_offsets[heads[b] + 1]):
             if stamps[edge_tails[edge]] == b:
-                found = _with_room(found, count)
-                found[count] = edge
-                count += 1
-        offsets[b + 1] = count
-    return offsets, found[:count].copy()
-
-
-@kernel
-def _edges_between(
-    row_offsets: NDArray[np.int64],
-    edge_tails: NDArray[np.int32],
-    heads: NDArray[np.int64],
-    tails: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Edges between the two ends of every pair, listed at the end that has fewer: a hub has too many to look at."""
-    offsets = np.zeros(len(heads) + 1, np.int64)
-    found, count = np.empty(max(64, 4 * len(heads)), np.int64), np.int64(0)
-    for b in range(len(heads)):
-        near, far = heads[b], tails[b]
-        if row_offsets[far + 1] - row_offsets[far] < row_offsets[near + 1] - row_offsets[near]:
-            near, far = far, near
-        for edge in range(row_offsets[near], row_offsets[near + 1]):
-            if edge_tails[edge] == far:
                 found = _with_room(found, count)
                 found[count] = edge
                 count += 1

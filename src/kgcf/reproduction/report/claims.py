@@ -66,7 +66,8 @@ def _difference(found: Gathered, first: str, second: str) -> list[str]:
         said += f"; not settled: {sides(result.unsettled)}"
     seeds = sorted({len(each.seeds) for each in result.there.values()})
     counted = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
-    return [said, f"{so_far(len(result.there), found)}, seeds: {counted}; questions and seeds agree, p < {LEVEL}"]
+    bar = f"better or worse only where questions and seeds agree, p < {LEVEL}"
+    return [said, f"{so_far(len(result.there), found)}, seeds: {counted}; {bar}"]
 
 
 def _losses(found: Gathered) -> list[str]:

@@ -15,7 +15,7 @@ from kgcf.training.reach import Reach
 from kgcf.training.survey import PassCost, Survey
 
 SHARE = 0.03  # of the time: what a survey may take; the last step or ranking may be longer than what is left of it
-LONGEST = 15.0  # seconds that a survey takes even where there is much time
+LONGEST = 15.0  # seconds that a survey takes even where there is much time; a third more where fan-ins are compared
 NOTICEABLE = 0.8  # of the messages: a fan-in that leaves more of them is not looked at
 
 
