@@ -90,15 +90,7 @@ class CausalStages:
         self, space: EntitySpace, treatment: Treatment, candidates: Candidates, leave_one_out: bool, remove: Remove
     ) -> CounterfactualTable:
         """The nearest pair with the other treatment for every train triple; keyed by graph, space, labels, switches."""
-        graph = treatment.graph
-        inputs: dict[str, object] = {
-            "graph": graph.fingerprint,
-            "space": space.fingerprint,
-            "treatment": treatment.fingerprint,
-            "candidates": candidates,
-            "leave_one_out": leave_one_out,
-            "remove": remove,
-        }
+        graph, inputs = treatment.graph, _table_inputs(space, treatment, candidates, leave_one_out, remove)
 
         def compute() -> Arrays:
             self.say(f"matching {len(graph):,} triples with their nearest pair of the other treatment")
@@ -109,8 +101,29 @@ class CausalStages:
         kept = self.cache.arrays("counterfactuals", inputs, compute)
         return CounterfactualTable.from_arrays(kept, candidates, leave_one_out, remove)
 
+    def has_table(
+        self, space: EntitySpace, treatment: Treatment, candidates: Candidates, leave_one_out: bool, remove: Remove
+    ) -> bool:
+        """Whether these pairs are kept from earlier."""
+        inputs = _table_inputs(space, treatment, candidates, leave_one_out, remove)
+        return self.cache.holds("counterfactuals", inputs)
+
 
 def _space_inputs(graph: KnowledgeGraph, settings: SpaceSettings) -> dict[str, object]:
     """Everything that an entity space depends on."""
     version = {"gensim": gensim_version()} if settings.engine == "gensim" else {}
     return {"graph": graph.fingerprint, **settings.model_dump(), **version}
+
+
+def _table_inputs(
+    space: EntitySpace, treatment: Treatment, candidates: Candidates, leave_one_out: bool, remove: Remove
+) -> dict[str, object]:
+    """Everything that the nearest pairs depend on."""
+    return {
+        "graph": treatment.graph.fingerprint,
+        "space": space.fingerprint,
+        "treatment": treatment.fingerprint,
+        "candidates": candidates,
+        "leave_one_out": leave_one_out,
+        "remove": remove,
+    }

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kgcf.causal.cached_stages import CausalStages
-from kgcf.causal.counterfactual.matching import Pool, match_pairs
-from kgcf.causal.embedding import EntitySpace, SpaceSettings
+from kgcf.causal.embedding import SpaceSettings
 from kgcf.causal.embedding.entity_space import embed_relation
 from kgcf.causal.relation_graphs import RelationGraph, relation_graphs
 from kgcf.causal.treatment import Treatment
@@ -16,14 +15,13 @@ from kgcf.data.dataset import Dataset, Split
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.prediction.calibration.calibrate import LIMIT
 from kgcf.prediction.calibration.sampling import questions_of
-from kgcf.runs.survey.ground import STREAM, Ground
-from kgcf.training.batches import stream
+from kgcf.runs.survey.ground import Allowance, Ground
+from kgcf.runs.survey.matching import estimate_matching, rough_space
 from kgcf.training.survey import Questions
 
 FITTING = 3.0  # seconds of the two fits of a calibration, its report and its plot, where there is much to fit
 SAMPLED_STEPS = 20_000  # steps of walks that are trained on to see how long one takes
 LARGER = 1.15  # what a step of a walk takes in a large relation, whose vectors no cache holds, and to add up
-SAMPLED_TRIPLES = 256  # that are matched for the same reason
 
 
 @dataclass(frozen=True)
@@ -32,23 +30,35 @@ class StageTimes:
 
     ground: Ground
     stages: CausalStages  # knows what is kept from earlier
+    allowance: Allowance  # for searching
 
     def seconds(self) -> dict[str, float]:
         """Seconds by stage; a stage that is not needed, or kept from earlier, is not there."""
         settings, treatment = self.ground.settings, self.ground.treatment
         found: dict[str, float] = {}
         if treatment is not None and settings.needs_matching:
-            graph = self.ground.data.graph
-            if not self.stages.has_space(graph, settings.space):
-                found["entity space"] = self._space(graph, settings.space)
-            found["matching"] = self._matching(graph, settings, treatment)
+            found |= self._substitutes(self.ground.data.graph, settings, treatment)
         if len(self.ground.data.valid):
             found["fitting probabilities"] = FITTING * min(1.0, len(self.ground.data.valid) / LIMIT)
         return found
 
-    def _space(self, graph: KnowledgeGraph, settings: SpaceSettings) -> float:
+    def _substitutes(self, graph: KnowledgeGraph, settings: Settings, treatment: Treatment) -> dict[str, float]:
+        """Entity space and matching, as far as they are not kept from earlier."""
+        remove = settings.training.remove
+        assert remove != "auto"
+        if not self.stages.has_space(graph, settings.space):
+            parts = [part for part in relation_graphs(graph) if len(part)]
+            space = rough_space(graph, parts, settings.space)
+            matching = estimate_matching(self.ground, space, self.allowance)
+            return {"entity space": self._space(parts, settings.space), "matching": matching}
+        kept = self.stages.space(graph, settings.space)
+        choices = (settings.matching.candidates, settings.treatment.leave_one_out, remove)
+        if self.stages.has_table(kept, treatment, *choices):
+            return {}
+        return {"matching": estimate_matching(self.ground, kept, self.allowance)}
+
+    def _space(self, parts: list[RelationGraph], settings: SpaceSettings) -> float:
         """Relations are embedded side by side: as long as the largest takes, or all together by the cores."""
-        parts = [part for part in relation_graphs(graph) if len(part)]
         if not parts:
             return 0.0
         rate = self._seconds_per_step(parts, settings)
@@ -65,27 +75,6 @@ class StageTimes:
         began = self.ground.clock()
         embed_relation(part, sample)
         return (self.ground.clock() - began) / (len(part) * length)
-
-    def _matching(self, graph: KnowledgeGraph, settings: Settings, treatment: Treatment) -> float:
-        """Of samples of triples, in a space of random vectors: what comes once, and what comes with every triple."""
-        generator = stream(settings.training.seed, STREAM)
-        vectors = generator.normal(size=(graph.entity_count, settings.space.dimension)).astype(np.float32)
-        space = EntitySpace(vectors, settings.space, graph.fingerprint)
-        own, remove = settings.treatment.leave_one_out, settings.training.remove
-        assert remove != "auto"
-        clock, candidates = self.ground.clock, settings.matching.candidates
-        times = [clock()]
-        pool = Pool.of(graph, treatment, candidates, own, remove)
-        times.append(clock())
-        order = generator.permutation(len(graph))
-        counts = (1, SAMPLED_TRIPLES // 8, SAMPLED_TRIPLES)  # the first one compiles
-        for count in counts:
-            rows = graph.triples[order[:count]]
-            match_pairs(rows, graph, space, treatment, candidates, own, pool=pool, remove=remove)
-            times.append(clock())
-        once, _, few, many = np.diff(times).tolist()
-        each = max(0.0, many - few) / (counts[2] - counts[1])
-        return float(once + few + each * len(graph))
 
 
 def count_questions(data: Dataset) -> Questions:
