@@ -1,7 +1,7 @@
 """Does the rule choose well? Its choice for a time beside a grid of fixed choices that fill the same time.
 
 Run: python benchmarks/time_budget.py DATA ... --time 2m 10m [--preset default] [--layers 2 3 4 6] [--negatives 32 128]
-         [--limit 1500] [--seed 0] [--scratch runs/time_budget] [--output results/time_budget.json]
+         [--limit 1500] [--seed 0] [--scratch runs/time_budget] [--output results/time_budget.json] [--survey]
      python benchmarks/time_budget.py --show             (the table for docs/training.md and docs/time_budget.png)
 
 A graph is surveyed once for every time; the rule's choice and every depth and number of negatives of the grid get as
@@ -196,7 +196,7 @@ def _folder(scratch: Path, name: str) -> Path:
 
 
 def run_graph(name: str, seconds: float, plan: Plan, grid: set[tuple[int, int]], records: Records) -> None:
-    """All cells of one graph and time."""
+    """All cells of one graph and time; without a grid only its survey."""
     data, changes = free_data(name)
     known = records.of(data.name, seconds, plan.preset)
     known.setdefault("survey", None)
@@ -205,6 +205,8 @@ def run_graph(name: str, seconds: float, plan: Plan, grid: set[tuple[int, int]],
         records.write()
     if "refused" in known["survey"]:
         print(f"{name}: {known['survey']['refused']}", flush=True)
+        return
+    if not grid:
         return
     scratch = plan.scratch / f"{data.name.replace(':', '_')}-{seconds:.0f}-{plan.preset}"
     for cell in cells(known["survey"], data, changes, plan, grid):
@@ -233,11 +235,12 @@ def main() -> None:
     parser.add_argument("--scratch", type=Path, default=Path("runs/time_budget"))
     parser.add_argument("--output", type=Path, default=RESULTS)
     parser.add_argument("--picture", type=Path, default=PICTURE)
+    parser.add_argument("--survey", action="store_true", help="only survey (on the idle machine); train later")
     parser.add_argument("--show", action="store_true", help="print the table and draw the picture")
     given = parser.parse_args()
     records = Records(given.output)
     plan = Plan(given.preset, given.limit, given.seed, given.scratch)
-    grid = {(layers, count) for layers in given.layers for count in given.negatives}
+    grid = set() if given.survey else {(layers, count) for layers in given.layers for count in given.negatives}
     for name in given.data:
         for text in given.time:
             seconds = read_duration(text)
