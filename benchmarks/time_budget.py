@@ -1,7 +1,8 @@
 """Does the rule choose well? Its choice for a time beside a grid of fixed choices that fill the same time.
 
-Run: python benchmarks/time_budget.py DATA ... --time 2m 10m [--preset default] [--layers 2 3 4 6] [--negatives 32 128]
-         [--limit 1500] [--seed 0] [--scratch runs/time_budget] [--output results/time_budget.json] [--survey]
+Run: python benchmarks/time_budget.py DATA ... --time 2m 10m [--preset default] [--set memory.enabled=off]
+         [--layers 2 3 4 6] [--negatives 32 128] [--limit 1500] [--seed 0] [--scratch runs/time_budget]
+         [--output results/time_budget.json] [--survey]
      python benchmarks/time_budget.py --show             (the table for docs/training.md and docs/time_budget.png)
 
 A graph is surveyed once for every time; the rule's choice and every depth and number of negatives of the grid get as
@@ -52,6 +53,7 @@ class Plan:
     limit: int
     seed: int
     scratch: Path
+    changes: tuple[str, ...] = ()  # settings that every cell has, section.key=value
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,9 @@ class Records:
         if path.is_file():
             self.values = json.loads(path.read_text(encoding="utf-8"))
 
-    def of(self, dataset: str, seconds: float, preset: str) -> dict[str, Any]:
+    def of(self, dataset: str, seconds: float, plan: "Plan") -> dict[str, Any]:
         """What is known about one graph and time."""
-        key = f"{dataset}, {seconds:.0f} s, {preset}"
+        key = ", ".join([dataset, f"{seconds:.0f} s", plan.preset, *plan.changes])
         known: dict[str, Any] = self.values["graphs"].setdefault(key, {"cells": {}})
         return known
 
@@ -198,7 +200,8 @@ def _folder(scratch: Path, name: str) -> Path:
 def run_graph(name: str, seconds: float, plan: Plan, grid: set[tuple[int, int]], records: Records) -> None:
     """All cells of one graph and time; without a grid only its survey."""
     data, changes = free_data(name)
-    known = records.of(data.name, seconds, plan.preset)
+    changes += plan.changes
+    known = records.of(data.name, seconds, plan)
     known.setdefault("survey", None)
     if known["survey"] is None:
         known["survey"] = survey(data, changes, seconds, plan)
@@ -208,7 +211,7 @@ def run_graph(name: str, seconds: float, plan: Plan, grid: set[tuple[int, int]],
         return
     if not grid:
         return
-    scratch = plan.scratch / f"{data.name.replace(':', '_')}-{seconds:.0f}-{plan.preset}"
+    scratch = plan.scratch / "-".join([data.name.replace(":", "_"), f"{seconds:.0f}", plan.preset, *plan.changes])
     for cell in cells(known["survey"], data, changes, plan, grid):
         if cell.name not in known["cells"]:
             known["cells"][cell.name] = _same(cell, known["cells"], scratch) or train(
@@ -228,6 +231,7 @@ def main() -> None:
     parser.add_argument("data", nargs="*")
     parser.add_argument("--time", nargs="+", default=["2m", "10m"])
     parser.add_argument("--preset", default="default")
+    parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="for every cell")
     parser.add_argument("--layers", nargs="+", type=int, default=[2, 3, 4, 6])
     parser.add_argument("--negatives", nargs="+", type=int, default=[32, 128])
     parser.add_argument("--limit", type=int, default=1500, help="validation triples that are compared on, at most")
@@ -239,7 +243,7 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="print the table and draw the picture")
     given = parser.parse_args()
     records = Records(given.output)
-    plan = Plan(given.preset, given.limit, given.seed, given.scratch)
+    plan = Plan(given.preset, given.limit, given.seed, given.scratch, tuple(given.set))
     grid = set() if given.survey else {(layers, count) for layers in given.layers for count in given.negatives}
     for name in given.data:
         for text in given.time:
