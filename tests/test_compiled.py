@@ -194,11 +194,13 @@ def test_who_waits_for_the_compiler_is_told_once(
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(sys.stderr, "isatty", lambda: watched, raising=False)
     waiting = compiled._Waiting()
+    monkeypatch.setattr(compiled, "_waiting", waiting)
     waiting.begin("outer")
     waiting.begin("inner")
     now[0] = 1.5
     waiting.end("inner")
     waiting.end("outer")
+    assert compiled.compiling_seconds() == 1.5
     now[0] = 100.0  # time between compilations does not count
     waiting.begin("another")
     assert capsys.readouterr().err == ""

@@ -203,6 +203,22 @@ def test_too_little_time_is_refused_before_anything_is_written(tmp_path: Path) -
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(("compiled", "suffices"), [(0.0, False), (100.0, False), (3500.0, True)])
+def test_a_refusal_because_of_compiling_says_that_the_same_command_will_do(
+    compiled: float, suffices: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An hour is gone before the choice, all of it but 100 seconds, or a little of it, by compiling."""
+    data = write_folder(dataset(), tmp_path / "tiny")
+    monkeypatch.setattr(training_command, "monotonic", lambda: time.monotonic() - 3600)
+    monkeypatch.setattr(time_budget, "compiling_seconds", lambda: compiled)
+    changes = [part for change in FIXED for part in ("--set", change)]
+    wanted = [str(data), "--time", "30m", "--preset", "nbfnet", "--output", str(tmp_path / "run"), *changes]
+    said = CliRunner().invoke(command(), wanted)
+    assert isinstance(said.exception, TimeError)
+    assert ("the same command suffices" in str(said.exception)) == suffices
+    assert ("58 min of it went into compiling" in str(said.exception)) == suffices
+
+
 def test_reading_counts_as_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command began an hour ago, the clock says: nothing is left of its half hour."""
     data = write_folder(dataset(), tmp_path / "tiny")

@@ -90,6 +90,11 @@ class _Waiting:
 _waiting = _Waiting()
 
 
+def compiling_seconds() -> float:
+    """How long this process has been compiling: what it would not do again."""
+    return _waiting.seconds
+
+
 class _KernelCache(FunctionCache):
     """Numba's cache; what cannot be read is compiled again, what cannot be written is not kept."""
 

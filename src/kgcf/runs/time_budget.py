@@ -13,12 +13,13 @@ from kgcf.causal.treatment import Treatment
 from kgcf.config import Settings, benchmark_values
 from kgcf.data.dataset import Dataset
 from kgcf.durations import AUTO, read_duration, spoken
+from kgcf.machine.compiled import compiling_seconds
 from kgcf.runs.passes import passes_per_epoch
 from kgcf.runs.settling import check_data, reach_of, settle_depth, settle_removal
 from kgcf.runs.survey.graph import options_for, survey_graph
 from kgcf.runs.survey.ground import Clock, Ground, MakeContext
 from kgcf.runs.survey.memory import paths_first, plan_memory
-from kgcf.training.choice import DEPTHS, Choice, Fixed, choose, list_options
+from kgcf.training.choice import DEPTHS, Choice, Fixed, TimeError, choose, list_options
 from kgcf.training.cost_model import Work, prior_model
 from kgcf.training.survey import Survey
 from kgcf.training.survey_table import survey_table
@@ -112,7 +113,7 @@ def settle_in_time(
     if settled.memory.enabled == "auto" and not list_options(memory.added_to(survey), seconds, fixed, spent):
         memory = paths_first(settled.memory, seconds)
     survey, settled = memory.added_to(survey), settled.model_copy(update={"memory": memory.settings})
-    choice = choose(survey, seconds, fixed, spent)
+    choice = _chosen(survey, seconds, fixed, spent)
     chosen = with_choice(settled, choice)
     _report(survey, list_options(survey, seconds, fixed, spent), choice, seconds, say)
     if memory.reason:
@@ -121,6 +122,20 @@ def settle_in_time(
     return InTime(
         chosen, treatment, {"seconds": seconds, "spent": spent, "choice": vars(choice), "survey": survey.to_json()}
     )
+
+
+def _chosen(survey: Survey, seconds: float, fixed: Fixed, spent: float) -> Choice:
+    """The rule's choice; a refusal says if the same command would do now that everything is compiled."""
+    try:
+        return choose(survey, seconds, fixed, spent)
+    except TimeError as error:
+        compiled = compiling_seconds()
+        if not compiled or not list_options(survey, seconds, fixed, spent - compiled):
+            raise
+        raise TimeError(
+            f"{error} {spoken(compiled)} of it went into compiling for this machine, once after an installation: now "
+            "that this is done, the same command suffices."
+        ) from error
 
 
 def fixed_by(settings: Settings, given: Settings, data: Dataset) -> Fixed:
