@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from kgcf.durations import spoken
 
 _RULE, _GRID = "#b23a48", "#9aa5b1"
+_COMMON = ("default", "memory.enabled=off", "training.threads=1")  # of the rows in docs/training.md
 Graphs = Mapping[str, Mapping[str, Any]]
 
 
@@ -16,10 +17,17 @@ def finished(graphs: Graphs) -> dict[str, Mapping[str, Any]]:
     return {key: known for key, known in graphs.items() if "rule" in known["cells"] and len(known["cells"]) > 1}
 
 
+def label(key: str) -> str:
+    """The graph and its time, and what not all rows have in common; times as people say them."""
+    name, seconds, *rest = key.split(", ")
+    more = [part for part in rest if part not in _COMMON]
+    return ", ".join([name, spoken(float(seconds.removesuffix(" s"))), *more])
+
+
 def markdown(graphs: Graphs) -> str:
     """A row per graph and time."""
     lines = [
-        "| graph, time, preset | rule: layers × negatives, passes | validation MRR | best fixed | its MRR | regret | "
+        "| graph, time | rule: layers × negatives, passes | validation MRR | best fixed | its MRR | regret | "
         "held out | whole command |",
         "|---|---|---|---|---|---|---|---|",
     ]
@@ -32,10 +40,10 @@ def markdown(graphs: Graphs) -> str:
         behind = f"{regret['mrr']:.3f} ± {regret['standard_error']:.3f}"
         fair = f"{regret['held_out']:+.3f} ± {regret['held_out_standard_error']:.3f}"
         reached = f"{rule['mrr']:.3f} | {best} | {others[best]['mrr']:.3f}"
-        lines.append(f"| {key} | {chosen} | {reached} | {behind} | {fair} | {whole} |")
+        lines.append(f"| {label(key)} | {chosen} | {reached} | {behind} | {fair} | {whole} |")
     refused = [key for key, known in graphs.items() if "refused" in (known.get("survey") or {})]
     if refused:
-        lines += ["", f"Refused, with the least time that would do: {'; '.join(refused)}."]
+        lines += ["", f"Refused, with the least time that would do: {'; '.join(map(label, refused))}."]
     return "\n".join(lines)
 
 
@@ -51,7 +59,7 @@ def draw(graphs: Graphs) -> Figure:
         axes.plot(list(grid.values()), [row] * len(grid), "o", color=_GRID, label="fixed choices" if not row else None)
         worth = float(cells["rule"]["mrr"]) / top
         axes.plot([worth], [row], "D", color=_RULE, label="the rule's choice" if not row else None)
-    axes.set_yticks(range(len(shown)), list(shown), fontsize=8)
+    axes.set_yticks(range(len(shown)), [label(key) for key in shown], fontsize=8)
     axes.invert_yaxis()
     axes.set_xlabel("validation MRR, relative to the best of the row")
     axes.spines[["top", "right"]].set_visible(False)
