@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, SupportsIndex, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import Remove, hide_known
 from kgcf.data.vocabulary import name_and_label
 from kgcf.errors import MissingExtraError, SettingsError
@@ -196,6 +197,7 @@ def find_answers(
     if allowed is not None:
         possible[:] = False
         possible[observed.entities.ids(allowed, "entity")] = True
+    leave_out_itself(observed.graph, entity, asked, possible)
     best = best_first(scores, possible & (show_known | ~known), top)
     ends = (np.full(len(best), entity), best)
     heads, tails = ends if question.head is not None else ends[::-1]
@@ -208,6 +210,15 @@ def find_answers(
         reached[best],
         np.full(len(best), observed.hears(np.array([entity]), np.array([asked]))[0]),
     )
+
+
+def leave_out_itself(graph: KnowledgeGraph, entity: int, relation: int, possible: NDArray[np.bool_]) -> None:
+    """Strike the asked entity from the candidates [N], unless the relation, turned round or not, has self-loops.
+
+    Only lists of proposals do so. Evaluation and calibration rank among all entities, as is usual.
+    """
+    if not graph.has_self_loops[relation % graph.relation_count]:
+        possible[entity] = False
 
 
 @dataclass(frozen=True, eq=False)
