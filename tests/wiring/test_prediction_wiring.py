@@ -1,9 +1,12 @@
 """Answers of a run against its model asked directly on graphs built from the raw files."""
 
+import csv
+import json
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
@@ -13,6 +16,7 @@ from kgcf.prediction.answers import Question
 from kgcf.prediction.calibration.completed_links import uncalibrated
 from kgcf.prediction.completion import estimate_seconds, plan_completion
 from kgcf.prediction.entity_links import missing_links
+from kgcf.prediction.outputs import write_answers
 from tests.wiring.conftest import CHANGES, Town
 from tests.wiring.raw import CLOSE, Opinion, Oracle, Triple
 
@@ -49,13 +53,36 @@ def test_predictions_see_what_was_asked_to_be_observed(town: Town, observed: str
             assert answer.known == (triple in seen)
             reached, logit = opinions[other]
             assert answer.reached == reached
-            assert answer.logit == pytest.approx(logit, abs=CLOSE)
+            assert answer.logit == (pytest.approx(logit, abs=CLOSE) if reached else None)
             known = {a.tail if asked == "tail" else a.head for a in answers if a.known}
             rivals = [opinion for name, opinion in opinions.items() if name not in (other, given, *known)]
             better = sum(rival > (reached, logit + CLOSE) for rival in rivals)
             assert better <= answer.rank - 1 <= better + sum(near(rival, (reached, logit)) for rival in rivals)
-        places = [(not answer.reached, -answer.logit) for answer in answers]
+        ranked = (opinions[answer.tail if asked == "tail" else answer.head] for answer in answers)
+        places = [(not reached, -logit) for reached, logit in ranked]
         assert all(first <= (second[0], second[1] + CLOSE) for first, second in pairwise(places))
+
+
+def test_logits_never_contradict_ranks(town: Town, tmp_path: Path) -> None:
+    """Answers without a path rank last whatever their own head says of them, so they have no logit anywhere."""
+    opinions = town.train.answers("e3", "friend").values()
+    assert max(logit for reached, logit in opinions if not reached) > min(
+        logit for reached, logit in opinions if reached
+    )
+    answers = town.run.predict("e3", "friend", top=99, observed="train")
+    said = [a.logit for a in answers]
+    assert said[-1] is None
+    shown = [logit for logit in said if logit is not None]
+    assert shown == sorted(shown, reverse=True)
+    assert said[len(shown) :] == [None] * (len(said) - len(shown))
+    assert answers.to_pandas()["logit"].isna().tolist() == [logit is None for logit in said]
+    assert "None" not in repr(answers[-3:])
+    for kind in (".tsv", ".csv", ".parquet", ".jsonl"):
+        write_answers(answers, tmp_path / f"answers{kind}")
+    with (tmp_path / "answers.tsv").open() as file:
+        assert [row["logit"] for row in csv.DictReader(file, delimiter="\t")][-1] == ""
+    assert json.loads((tmp_path / "answers.jsonl").read_text().splitlines()[-1])["logit"] is None
+    assert pq.read_table(tmp_path / "answers.parquet")["logit"].to_pylist() == said
 
 
 def test_known_answers_are_left_out_unless_shown(town: Town) -> None:
@@ -87,8 +114,9 @@ def test_relations_between_two_entities(town: Town) -> None:
         for answer in found:
             reached, logit = oracle.answers(h, answer.relation)[t]
             assert (answer.reached, answer.known) == (reached, (h, answer.relation, t) in seen)
-            assert answer.logit == pytest.approx(logit, abs=CLOSE)
-        assert [a.logit for a in found] == sorted((a.logit for a in found), reverse=True)
+            assert answer.logit == (pytest.approx(logit, abs=CLOSE) if reached else None)
+        said = [a.logit for a in found if a.logit is not None]
+        assert said == sorted(said, reverse=True)
 
 
 def test_a_scored_triple_is_hidden_from_its_own_question(town: Town) -> None:
