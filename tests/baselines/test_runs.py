@@ -12,12 +12,12 @@ import safetensors.numpy
 import kgcf
 from kgcf.baselines.contract import Baseline
 from kgcf.config import configure
-from kgcf.errors import DataError, KgcfError, SettingsError, StorageError
+from kgcf.errors import DataError, KgcfError, SettingsError, StorageError, TrainingError
 from kgcf.pipeline import Execution, resume
 from kgcf.runs.any_model import new_baseline
 from kgcf.runs.run import Run
 from kgcf.training.baseline_loop import BaselineTrainer
-from kgcf.training.loop import Listener, TrainingError
+from kgcf.training.loop import Listener
 from tests.training.tiny import dataset, write_folder
 
 CHANGES = {

@@ -17,7 +17,7 @@ from kgcf.cli.train_line import train_line
 from kgcf.config import benchmark_note, configure, seeds_of
 from kgcf.data.dataset import Dataset
 from kgcf.durations import AUTO, NONE
-from kgcf.errors import DataError, SettingsError
+from kgcf.errors import DataError, SettingsError, TrainingError
 from kgcf.pipeline import Execution, fit, resume
 from kgcf.prediction.blending.blend import FILE as BLEND
 from kgcf.prediction.blending.blend import read_blend
@@ -28,7 +28,6 @@ from kgcf.runs.time_budget import chosen_changes
 from kgcf.runs.watch import Told
 from kgcf.screen import Screen, cell
 from kgcf.training.choice import TimeError
-from kgcf.training.loop import TrainingError
 
 NO_MEMORIES = "Trials have no memory: none of its settings is searched, and trials are compared by paths."
 _WEIGHTS = ("0.001", "0.01", "0.1", "1.0")

@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from kgcf.baselines.contract import Baseline
+from kgcf.errors import TrainingError
 from kgcf.machine.interrupts import undisturbed
 from kgcf.training.checkpoint import Checkpoint, Progress, load_checkpoint, save_checkpoint
-from kgcf.training.loop import Listener, TrainingError, Validate
+from kgcf.training.loop import Listener, Validate
 from kgcf.training.settings import TrainingSettings
 
 State = dict[str, Tensor]
