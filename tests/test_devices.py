@@ -180,7 +180,7 @@ def test_a_whole_run(torch_path: pytest.MonkeyPatch, tmp_path: Path) -> None:
             use(torch_path)
         opened = kgcf.open(tmp_path / "run", device="cpu")
         asked = opened.predict("e1", "parent", top=5), opened.complete(["friend"], top=5)
-        found.append([*opened.score([("e0", "parent", "e5")]), *(a.logit for answers in asked for a in answers)])
+        found.append([*opened.score([("e0", "parent", "e5")]), *(a.logit or 0 for answers in asked for a in answers)])
     np.testing.assert_allclose(found[0], found[1], rtol=1e-4, atol=1e-5)
 
 

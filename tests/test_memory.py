@@ -102,9 +102,9 @@ def test_training_and_every_question_to_a_run_obey_its_bound(planned: Planned, t
     triple = (data.entities.label(rows[0, 0]), "grandparent", data.entities.label(rows[0, 2]))  # its parents link it
     asks: dict[str, Callable[[Run], list[float]]] = {
         "evaluate": lambda of: of.evaluate("test").ranks.realistic.tolist(),
-        "tail": lambda of: [a.logit for a in of.predict(head="e0", relation="parent")],
-        "relation": lambda of: [a.logit for a in of.predict(head="e0", tail="e3")],
-        "complete": lambda of: [a.logit for a in of.complete(["friend"], top=9)],
+        "tail": lambda of: [a.logit or 0 for a in of.predict(head="e0", relation="parent")],
+        "relation": lambda of: [a.logit or 0 for a in of.predict(head="e0", tail="e3")],
+        "complete": lambda of: [a.logit or 0 for a in of.complete(["friend"], top=9)],
         "score": lambda of: of.score([triple, ("e3", "friend", "e2"), ("e2", "grandparent", "e5")]).tolist(),
         "explain": lambda of: [o.logit for o in of.explain(*triple, attribution="gradient").subsets],
     }

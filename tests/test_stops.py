@@ -76,7 +76,10 @@ def test_a_stopped_creation_is_said_by_resume_and_begun_again_by_train(tmp_path:
     path.mkdir()
     for name in (LOCK, "config.toml", "new_graph.safetensors", ".graph.safetensors.x1.part"):
         (path / name).write_text("half")
-    with pytest.raises(StorageError, match=r"was stopped before its training began. Start it again with: kgcf train"):
+    with pytest.raises(
+        StorageError,
+        match=r"was stopped before its training began, or learned nothing. Start it again with: kgcf train",
+    ):
         resume(path)
     run = fit(dataset(), path, changes=SMALL)
     assert not run.folder.file("new_graph.safetensors").exists()

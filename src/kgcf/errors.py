@@ -28,6 +28,14 @@ class SettingsError(KgcfError):
     """A setting has an unknown name or an impossible value."""
 
 
+class TrainingError(KgcfError):
+    """Training cannot go on."""
+
+
+class NothingLearnedError(TrainingError):
+    """No query has contributed to the weights, and none will: there is nothing to keep, or to go on with."""
+
+
 class MissingExtraError(KgcfError):
     """An optional dependency is needed and not installed."""
 

@@ -46,12 +46,13 @@ from kgcf.training.substitutes import Substitutes
 
 @dataclass(frozen=True)
 class Execution:
-    """Who watches and who helps: progress, messages, other processes; and when the command began."""
+    """Who watches and who helps: progress, messages, other processes; when the command began; what it does without."""
 
     listener: Listener = field(default_factory=Listener)
     say: Say = quiet
     world: World = field(default_factory=World)
     started: float = field(default_factory=monotonic)
+    without_memory: str = ""  # why a memory that the settings allow is not trained; none given: it is
 
 
 def fit(
@@ -230,7 +231,8 @@ def _train(
     run = Run(folder, model, data, settings)
     if execution.world.leads:
         _record(folder, progress.history, progress.best, progress.best_epoch)
-        run.recall = memory_stage(folder, data, settings, run.bind_task, execution.listener, execution.say)
+        without, listener = execution.without_memory, execution.listener
+        run.recall = memory_stage(folder, data, settings, run.bind_task, listener, execution.say, without)
         run.save_model()
         run.calibrate(test=False)
     return run

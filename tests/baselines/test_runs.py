@@ -8,16 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import safetensors.numpy
+import typer
+from typer.testing import CliRunner
 
 import kgcf
 from kgcf.baselines.contract import Baseline
+from kgcf.cli.train import train_command
 from kgcf.config import configure
-from kgcf.errors import DataError, KgcfError, SettingsError, StorageError
+from kgcf.errors import DataError, KgcfError, KgcfWarning, SettingsError, StorageError, TrainingError
 from kgcf.pipeline import Execution, resume
 from kgcf.runs.any_model import new_baseline
 from kgcf.runs.run import Run
 from kgcf.training.baseline_loop import BaselineTrainer
-from kgcf.training.loop import Listener, TrainingError
+from kgcf.training.loop import Listener
 from tests.training.tiny import dataset, write_folder
 
 CHANGES = {
@@ -68,7 +71,8 @@ def test_a_run_opens_with_the_same_scores_and_answers_everything(name: str, trai
     assert result.protocol["settings"]["baseline"]["model"] == name
     assert again.calibration is not None
     best = again.predict("3", "parent", top=4)
-    assert [answer.logit for answer in best] == sorted((answer.logit for answer in best), reverse=True)
+    said = [answer.logit for answer in best if answer.logit is not None]
+    assert said == sorted(said, reverse=True)
     assert len(again.predict("3", tail="9", relation=None)) == 3
     for every_entity in (False, True):
         links = again.complete("grandparent", top=3, every_entity=every_entity)
@@ -154,11 +158,30 @@ def test_an_epoch_is_broken_off_where_it_would_last_too_long(monkeypatch: pytest
     model = new_baseline(settings, dataset().graph)
     before = next(iter(model.parameters())).detach().clone()
     Clock(monkeypatch, 1.0)
-    progress = BaselineTrainer(model, settings.training, lambda: 0.5, seconds=20.0).run()
+    with pytest.warns(KgcfWarning, match="The time was up within epoch 1: it was broken off after"):
+        progress = BaselineTrainer(model, settings.training, lambda: 0.5, seconds=20.0).run()
     assert progress.finished
     assert len(progress.history) == 1
     assert 5 < progress.steps < 20  # of many more that an epoch has
+    assert 0 < progress.history[0]["epoch_share"] < 0.5
     assert not np.array_equal(next(iter(model.parameters())).detach().numpy(), before.numpy())
+
+
+def test_a_run_says_that_the_time_broke_its_epoch_off(tmp_path: Path) -> None:
+    """On the terminal, in the log, also after a resume, and in the protocol of its results."""
+    data, folder = write_folder(dataset(), tmp_path / "tiny"), tmp_path / "run"
+    options = ["--model", "drum", "--time", "0.001s", "--set", "training.batch_size=2", "--set", "baseline.hidden=4"]
+    app = typer.Typer()
+    app.command()(train_command)
+    done = CliRunner().invoke(app, [str(data), "--output", str(folder), *options])
+    assert done.exit_code == 0, done.output
+    assert "Warning: The time was up within epoch 1: it was broken off after 1 of " in done.output
+    kgcf.resume(folder)
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    assert [line["warning"][:20] for line in lines if "warning" in line] == ["The time was up with"]
+    (epoch,) = json.loads((folder / "results.json").read_text())["protocol"]["training"]["epochs"]
+    assert 0 < epoch["epoch_share"] < 0.1
+    assert epoch == lines[-1]
 
 
 def test_a_loss_that_is_no_number_stops_with_advice(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_a_full_disk_behind_standard_output_is_a_sentence() -> None:
 @pytest.mark.parametrize(("head", "code"), [("é1", 0), ("ü", 1)])
 def test_an_ascii_terminal_gets_replacements(run: Path, head: str, code: int) -> None:
     plain = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
-    command = [*COMMAND, "predict", str(run), "--head", head, "--relation", "père", "--top", "2"]
+    command = [*COMMAND, "predict", str(run), "--head", head, "--relation", "père", "--known"]
     done = subprocess.run(command, capture_output=True, check=False, env=plain)
     assert done.returncode == code, done.stderr
     assert b"Traceback" not in done.stderr

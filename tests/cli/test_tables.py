@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -40,6 +41,11 @@ def test_a_pipe_gets_every_column_in_full(capsys: pytest.CaptureFixture[str], mo
     found = dict(zip(header, row, strict=True))
     assert (found["head"], found["head_name"], found["tail"]) == (LONG, "A name", LONG)
     assert (found["probability"], found["logit"], found["probability_from"]) == ("0.123456", "2.5", "platt")
+    show_answers([replace(ANSWER, logit=None)])
+    assert dict(zip(header, capsys.readouterr().out.splitlines()[1].split("\t"), strict=True))["logit"] == ""
+    people(monkeypatch, 100)
+    show_answers([replace(ANSWER, logit=None)])
+    assert "None" not in capsys.readouterr().out
 
 
 def test_cells_cannot_break_a_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ import typer
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
+import kgcf
 from kgcf.cli import search as searching
 from kgcf.cli.study import Study, describe_search
 from kgcf.cli.train import train_command
@@ -20,9 +21,11 @@ from kgcf.config import configure
 from kgcf.data.dataset import transductive
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import KgcfError, SettingsError, StorageError
+from kgcf.memory.trainer import MemoryTrainer
 from kgcf.prediction.blending.blend import FILE as BLEND
 from kgcf.prediction.blending.blend import read_blend
 from kgcf.runs.folder import RunFolder
+from kgcf.runs.memory_addition import add_memory, is_pending
 from tests.training.tiny import TINY, dataset, write_folder
 
 QUICK = [p for c in (*TINY, "objective.negatives=4", "training.threads=1", "training.epochs=1") for p in ("--set", c)]
@@ -93,6 +96,31 @@ def test_trials_with_a_memory_are_ranked_by_what_they_answer(data: Path, tmp_pat
         folder = RunFolder(tmp_path / "s" / f"trial-{row[0]}")
         assert row[2] == f"{read_blend(folder.file(BLEND)).figures['both']:.4f}"
     assert found[0][2] != found[1][2]
+
+
+def test_trials_train_no_memory_where_none_is_searched(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are compared by paths; the command that trains the best of them trains its memory too."""
+    memory = [p for c in ("enabled=on", "rank=6", "epochs=3") for p in ("--set", f"memory.{c}")]
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryTrainer, "run", None)
+        done = said(data, tmp_path / "s", "--trials", "2", *memory)
+    for number in range(2):
+        folder = RunFolder(tmp_path / "s" / f"trial-{number}")
+        assert read_blend(folder.file(BLEND)).reason == searching.PATHS_ALONE
+        assert not is_pending(folder)
+        assert kgcf.open(folder.path).recall is None
+    assert searching.NO_MEMORIES in done
+    line = next(line for line in done.splitlines() if line.startswith("kgcf train"))
+    app = typer.Typer()
+    app.command()(train_command)
+    again = CliRunner().invoke(app, [*shlex.split(line)[2:], "--output", str(tmp_path / "again")])
+    assert again.exit_code == 0, again.output
+    assert kgcf.open(tmp_path / "again").recall is not None
+    best = f"{tmp_path / 's'}/trial-" + str(max(range(2), key=lambda n: best_mrr(tmp_path / "s" / f"trial-{n}")))
+    assert f"kgcf blend {best} --memory" in done
+    assert add_memory(best, tmp_path / "added").recall is not None
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,12 @@ def test_lookup_equals_the_edge_set(graph: KnowledgeGraph) -> None:
             assert graph.tails(h, k).tolist() == sorted(t for (a, b, t) in edges if (a, b) == (h, k))
 
 
+@given(graphs())
+def test_relations_with_self_loops_are_known(graph: KnowledgeGraph) -> None:
+    looped = {r for h, r, t in graph.triples.tolist() if h == t}
+    assert [*np.flatnonzero(graph.has_self_loops)] == sorted(looped)
+
+
 def test_repeats_keep_the_first_weight() -> None:
     graph = KnowledgeGraph.build([[0, 0, 1], [1, 0, 0], [0, 0, 1]], 2, 1, [0.5, 2.0, 9.0])
     assert graph.triples.tolist() == [[0, 0, 1], [1, 0, 0]]

@@ -111,7 +111,7 @@ def test_answers_carry_the_calibrated_probability(trained: Run) -> None:
         answers = run.predict(head, relation, top=40, observed="train")
         assert {a.probability_from for a in answers} == {calibration.method}
         assert {a.probability_given for a in answers} == {"the question has an answer that is not observed"}
-        logits, reached = np.array([a.logit for a in answers]), np.array([a.reached for a in answers])
+        logits, reached = np.array([a.logit or 0.0 for a in answers]), np.array([a.reached for a in answers])
         asked = np.full(len(answers), run.data.relations.id(relation, "relation"))
         assert [a.probability for a in answers] == calibration.probabilities(logits, reached, asked).tolist()
         assert [a.rank for a in answers] == sorted(a.rank for a in answers)
@@ -157,7 +157,7 @@ def test_completion_uses_the_calibrated_probability(trained: Run) -> None:
     run.calibration = replace(run.calibration, completion=known)
     everything = run.complete(["grandparent"], top=200)
     probabilities = [a.probability for a in everything]
-    assert probabilities == pytest.approx([1 / (1 + np.exp(2.5 - 2 * a.logit)) for a in everything])
+    assert probabilities == pytest.approx([1 / (1 + np.exp(2.5 - 2 * (a.logit or 0))) for a in everything])
     assert probabilities == sorted(probabilities, reverse=True)
     bar = probabilities[len(probabilities) // 2]
     likely = run.complete(["grandparent"], top=200, min_probability=bar)
@@ -165,7 +165,9 @@ def test_completion_uses_the_calibrated_probability(trained: Run) -> None:
     assert 0 < len(likely) < len(everything)
     both = run.complete(["grandparent", "friend"], top=400)
     assert [a.probability for a in both] == sorted((a.probability for a in both), reverse=True)
-    assert [a.logit for a in both] != sorted((a.logit for a in both), reverse=True)  # the ranking is by probability
+    assert [a.logit for a in both] != sorted(
+        (a.logit or 0 for a in both), reverse=True
+    )  # the ranking is by probability
     train = trained.data.graph.triples[trained.data.graph.triples[:, 1] == 1]
     for a in everything:  # completion asks about entities seen in all that was given, valid and test included
         assert a.head_seen == (trained.data.entities.id(a.head) in train[:, 0])
@@ -206,6 +208,7 @@ def test_other_weights_have_no_calibration(trained: Run) -> None:
         assert stale.calibration is None
         answer = stale.predict("3", "grandparent", top=1)[0]
         assert answer.probability_from == "sigmoid"
+        assert answer.logit is not None
         assert answer.probability == pytest.approx(1 / (1 + np.exp(-answer.logit)))
         path.write_text(kept[: len(kept) // 2])
         with pytest.raises(StorageError, match=r"calibration\.json is damaged .*Delete it"):

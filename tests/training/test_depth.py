@@ -13,15 +13,16 @@ from kgcf.data.dataset import Dataset, transductive
 from kgcf.data.hiding import hide_pairs
 from kgcf.data.hops import distances
 from kgcf.data.vocabulary import Vocabulary
-from kgcf.errors import KgcfWarning
+from kgcf.errors import KgcfWarning, NothingLearnedError, StorageError, TrainingError
 from kgcf.model.kgcf import KGCF, DecoderSettings
-from kgcf.pipeline import Execution, fit
+from kgcf.pipeline import Execution, fit, open_run, resume
 from kgcf.propagation.layers.encoder import EncoderSettings
 from kgcf.propagation.plan.planner import Planner
+from kgcf.runs.folder import LOCK
 from kgcf.training import reach
 from kgcf.training.batches import Batch, triples_batch
 from kgcf.training.depth import choose_depth
-from kgcf.training.loop import EARLY_STEPS, Listener, Trainer, TrainingError
+from kgcf.training.loop import EARLY_STEPS, Listener, Trainer
 from kgcf.training.reach import DEEPEST, measure_reach
 from kgcf.training.settings import TrainingSettings
 from tests.propagation.random_graphs import random_graph
@@ -150,6 +151,41 @@ def test_a_depth_that_somebody_chose_stays_and_is_warned_about(
     assert "160 of 160 training queries were left out" in early
     assert f"after {EARLY_STEPS} steps" in early
     assert not (tmp_path / "run" / "model.safetensors").exists()
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+@pytest.mark.parametrize("labels", [False, True])
+def test_a_training_that_learned_nothing_leaves_its_folder_free(tmp_path: Path, stopped: bool, labels: bool) -> None:
+    """Whether its first epoch was stopped and taken up again or not; the same command with more layers then works."""
+    folder, changes = tmp_path / "run", [*SMALL, "training.batch_size=8", "training.checkpoint_seconds=0"]
+    if labels:
+        (tmp_path / "mine.csv").write_text("0,a\n1,b\n2,a\n")
+        changes += ["treatment.method=file", f"treatment.path={tmp_path / 'mine.csv'}"]
+
+    class Stopping(Heard):
+        def step(self, done: int, total: int, epoch: int, means: dict[str, float]) -> None:
+            made.update(entry.name for entry in folder.iterdir())
+            if stopped and done == 3:
+                raise KeyboardInterrupt
+
+    made: set[str] = set()
+    shallow = [*changes, "encoder.layers=4"]
+    if stopped:
+        with pytest.raises(KeyboardInterrupt):
+            fit(chains(), folder, changes=shallow, execution=Execution(Stopping()))
+    message = f"nothing was learned.*encoder.layers=5.*Nothing was kept: another training may use {folder}"
+    with pytest.raises(NothingLearnedError, match=message):
+        if stopped:
+            resume(folder, Execution(Heard()))
+        else:
+            fit(chains(), folder, changes=shallow, execution=Execution(Stopping()))
+    assert {"run.json", "space.safetensors", "counterfactuals.parquet", "checkpoint.safetensors"} <= made
+    assert ("treatment_labels.csv" in made) == labels
+    assert [entry.name for entry in folder.iterdir()] == [LOCK]
+    with pytest.raises(StorageError, match="learned nothing. Start it again with: kgcf train"):
+        resume(folder)
+    fit(chains(), folder, changes=[*changes, "encoder.layers=5", "training.epochs=1"], execution=Execution(Heard()))
+    assert open_run(folder).settings.encoder.layers == 5
 
 
 def test_without_a_listener_warnings_are_python_warnings(tmp_path: Path) -> None:

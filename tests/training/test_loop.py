@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import torch
 
-from kgcf.errors import KgcfError
+from kgcf.errors import KgcfError, TrainingError
 from kgcf.storage import map_arrays
-from kgcf.training.loop import Trainer, TrainingError
+from kgcf.training.loop import Trainer
 from kgcf.training.settings import TrainingSettings
 from tests.training.tiny import TINY, dataset, model, step_context, write_folder
 

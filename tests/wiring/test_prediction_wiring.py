@@ -1,14 +1,22 @@
 """Answers of a run against its model asked directly on graphs built from the raw files."""
 
+import csv
+import json
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
 import kgcf
+from kgcf.explanation.explained_answers import explain_answers
+from kgcf.prediction.answers import Question
+from kgcf.prediction.calibration.completed_links import uncalibrated
 from kgcf.prediction.completion import estimate_seconds, plan_completion
+from kgcf.prediction.entity_links import missing_links
+from kgcf.prediction.outputs import write_answers
 from tests.wiring.conftest import CHANGES, Town
 from tests.wiring.raw import CLOSE, Opinion, Oracle, Triple
 
@@ -35,7 +43,9 @@ def test_predictions_see_what_was_asked_to_be_observed(town: Town, observed: str
         question = {"head": h} if asked == "tail" else {"tail": t}
         answers = town.run.predict(**question, relation=r, top=99, show_known=True, observed=observed)  # type: ignore[arg-type]
         opinions = oracle.answers(given, r, asked)
-        assert len(answers) == len(town.raw.entities)
+        others = {answer.tail if asked == "tail" else answer.head for answer in answers}
+        assert others == {*town.raw.entities} - {given}  # no relation of the town has self-loops
+        assert len(answers) == len(others)
         for answer in answers:
             other = answer.tail if asked == "tail" else answer.head
             assert (answer.head if asked == "tail" else answer.tail) == given
@@ -43,13 +53,36 @@ def test_predictions_see_what_was_asked_to_be_observed(town: Town, observed: str
             assert answer.known == (triple in seen)
             reached, logit = opinions[other]
             assert answer.reached == reached
-            assert answer.logit == pytest.approx(logit, abs=CLOSE)
+            assert answer.logit == (pytest.approx(logit, abs=CLOSE) if reached else None)
             known = {a.tail if asked == "tail" else a.head for a in answers if a.known}
-            rivals = [opinion for name, opinion in opinions.items() if name != other and name not in known]
+            rivals = [opinion for name, opinion in opinions.items() if name not in (other, given, *known)]
             better = sum(rival > (reached, logit + CLOSE) for rival in rivals)
             assert better <= answer.rank - 1 <= better + sum(near(rival, (reached, logit)) for rival in rivals)
-        places = [(not answer.reached, -answer.logit) for answer in answers]
+        ranked = (opinions[answer.tail if asked == "tail" else answer.head] for answer in answers)
+        places = [(not reached, -logit) for reached, logit in ranked]
         assert all(first <= (second[0], second[1] + CLOSE) for first, second in pairwise(places))
+
+
+def test_logits_never_contradict_ranks(town: Town, tmp_path: Path) -> None:
+    """Answers without a path rank last whatever their own head says of them, so they have no logit anywhere."""
+    opinions = town.train.answers("e3", "friend").values()
+    assert max(logit for reached, logit in opinions if not reached) > min(
+        logit for reached, logit in opinions if reached
+    )
+    answers = town.run.predict("e3", "friend", top=99, observed="train")
+    said = [a.logit for a in answers]
+    assert said[-1] is None
+    shown = [logit for logit in said if logit is not None]
+    assert shown == sorted(shown, reverse=True)
+    assert said[len(shown) :] == [None] * (len(said) - len(shown))
+    assert answers.to_pandas()["logit"].isna().tolist() == [logit is None for logit in said]
+    assert "None" not in repr(answers[-3:])
+    for kind in (".tsv", ".csv", ".parquet", ".jsonl"):
+        write_answers(answers, tmp_path / f"answers{kind}")
+    with (tmp_path / "answers.tsv").open() as file:
+        assert [row["logit"] for row in csv.DictReader(file, delimiter="\t")][-1] == ""
+    assert json.loads((tmp_path / "answers.jsonl").read_text().splitlines()[-1])["logit"] is None
+    assert pq.read_table(tmp_path / "answers.parquet")["logit"].to_pylist() == said
 
 
 def test_known_answers_are_left_out_unless_shown(town: Town) -> None:
@@ -66,8 +99,8 @@ def test_known_answers_are_left_out_unless_shown(town: Town) -> None:
 
 def test_only_candidates_answer(town: Town) -> None:
     h, r, _ = unknown_to_train(town)[0]
-    found = town.run.predict(h, r, candidates=["e1", "e2", "lone 1"], show_known=True)
-    assert {a.tail for a in found} == {"e1", "e2", "lone 1"}
+    found = town.run.predict(h, r, candidates=["e3", "e2", "lone 1"], show_known=True)
+    assert {a.tail for a in found} == {"e3", "e2", "lone 1"}
 
 
 def test_relations_between_two_entities(town: Town) -> None:
@@ -81,8 +114,9 @@ def test_relations_between_two_entities(town: Town) -> None:
         for answer in found:
             reached, logit = oracle.answers(h, answer.relation)[t]
             assert (answer.reached, answer.known) == (reached, (h, answer.relation, t) in seen)
-            assert answer.logit == pytest.approx(logit, abs=CLOSE)
-        assert [a.logit for a in found] == sorted((a.logit for a in found), reverse=True)
+            assert answer.logit == (pytest.approx(logit, abs=CLOSE) if reached else None)
+        said = [a.logit for a in found if a.logit is not None]
+        assert said == sorted(said, reverse=True)
 
 
 def test_a_scored_triple_is_hidden_from_its_own_question(town: Town) -> None:
@@ -186,12 +220,42 @@ def test_the_cost_is_estimated_on_questions_of_the_task(town: Town) -> None:
 def test_a_new_graph_is_all_that_is_seen(town: Town) -> None:
     rows = [("anna", "parent", "ben"), ("ben", "parent", "cleo"), ("cleo", "friend", "dora")]
     found = town.run.predict("anna", "grandparent", graph=rows, top=99, show_known=True)
-    assert sorted(a.tail for a in found) == ["anna", "ben", "cleo", "dora"]
-    reached = {a.tail for a in found if a.reached}
-    assert reached == {"anna", "ben", "cleo"} or reached == {"ben", "cleo"}  # two layers do not reach dora
+    assert sorted(a.tail for a in found) == ["ben", "cleo", "dora"]
+    assert {a.tail for a in found if a.reached} == {"ben", "cleo"}  # two layers do not reach dora
     known = town.run.predict("anna", "parent", graph=rows, top=99, show_known=True)
     assert {a.tail for a in known if a.known} == {"ben"}
     proposed = town.run.complete(["parent"], graph=rows, every_entity=True)
     assert {end for a in proposed for end in (a.head, a.tail)} <= {"anna", "ben", "cleo", "dora"}
     scores = town.run.score(rows, graph=rows)
     assert np.isfinite(scores).all()
+
+
+LOOPED = [("anna", "friend", "anna"), ("ben", "friend", "cleo"), ("cleo", "friend", "ben"), ("anna", "parent", "ben")]
+
+
+def test_an_entity_answers_its_own_question_where_the_relation_has_self_loops(town: Town) -> None:
+    """In every list of proposals; `friend` has a self-loop in this graph, `parent` has none."""
+    run = town.run
+    for asked in ({"head": "ben"}, {"tail": "ben"}):
+        for explained in (False, True):
+            for relation, wanted in (("friend", True), ("parent", False)):
+                question = Question(asked.get("head"), relation, asked.get("tail"))
+                if explained:
+                    rows = [e.answer for e in explain_answers(run.explainer(LOOPED), question, 99, show_known=True)]
+                else:
+                    rows = run.predict(*question.parts, graph=LOOPED, top=99, show_known=True)
+                assert (("ben", "ben") in {(a.head, a.tail) for a in rows}) == wanted
+                assert len(rows) == (3 if wanted else 2)
+                assert sorted(a.rank for a in rows if not a.known)[0] == 1
+    named = run.predict("ben", "parent", graph=LOOPED, candidates=["ben", "cleo"])
+    assert [a.tail for a in named] == ["cleo"]
+    for every_entity in (False, True):
+        proposed = run.complete(graph=LOOPED, every_entity=every_entity)
+        assert {(a.head, a.relation) for a in proposed if a.head == a.tail} == {("ben", "friend"), ("cleo", "friend")}
+    assert {a.relation for a in run.predict(head="ben", tail="ben", graph=LOOPED)} == {*town.raw.relations}
+
+
+def test_the_missing_links_of_an_entity_have_its_self_loop_once(town: Town) -> None:
+    observed = town.run.observe(LOOPED)
+    found = missing_links(observed, observed.entities.id("ben"), uncalibrated("seen"))
+    assert [(a.head, a.relation) for a in found if a.head == a.tail] == [("ben", "friend")]

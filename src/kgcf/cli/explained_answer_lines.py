@@ -31,7 +31,7 @@ def _explained_lines(item: ExplainedAnswer, detail: bool) -> Iterator[Text]:
     triple = f"{head} —{name_and_label(a.relation_name, a.relation)}→ {tail}"
     numbers = f"probability {a.probability:.4f}"
     if detail:
-        numbers += f" ({a.probability_from} of logit {a.logit:.3f})"
+        numbers += f" ({a.probability_from}{'' if a.logit is None else f' of logit {a.logit:.3f}'})"
     note = f"  {a.note}" if a.note else ""
     yield Text.assemble(cell(f"{a.rank}. {triple}", "bold"), f"  {numbers}", (note, "dim"))
     if e.known:

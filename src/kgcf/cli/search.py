@@ -1,6 +1,7 @@
 """The search of `kgcf tune`: combinations of settings, trained one after the other and ranked by validation MRR."""
 
 import itertools
+import shlex
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from kgcf.cli.train_line import train_line
 from kgcf.config import benchmark_note, configure, seeds_of
 from kgcf.data.dataset import Dataset
 from kgcf.durations import AUTO, NONE
-from kgcf.errors import DataError, SettingsError
+from kgcf.errors import DataError, SettingsError, TrainingError
 from kgcf.pipeline import Execution, fit, resume
 from kgcf.prediction.blending.blend import FILE as BLEND
 from kgcf.prediction.blending.blend import read_blend
@@ -27,9 +28,12 @@ from kgcf.runs.time_budget import chosen_changes
 from kgcf.runs.watch import Told
 from kgcf.screen import Screen, cell
 from kgcf.training.choice import TimeError
-from kgcf.training.loop import TrainingError
 
+NO_MEMORIES = "Trials have no memory: none of its settings is searched, and trials are compared by paths."
 _WEIGHTS = ("0.001", "0.01", "0.1", "1.0")
+PATHS_ALONE = (
+    "Memory is off: this is a trial of a search among settings of the paths, and trials are compared by paths alone."
+)
 _DEFAULT_SPACE: Space = {"objective.alpha": _WEIGHTS, "objective.beta": _WEIGHTS}
 
 
@@ -80,6 +84,11 @@ class Search:
         screen = Screen(stderr=True, wrap=False)
         screen.print(cell(f"The best trial is the run {self.output / best.folder}. To train with its settings again:"))
         screen.print(cell(train_line(data, {**options, **seed}, changes)))
+        if run.sealed(BLEND) and read_blend(run.file(BLEND)).reason == PATHS_ALONE:
+            adding = f"kgcf blend {shlex.quote(str(run.path))} --memory --output …"
+            screen.print(
+                cell(f"{NO_MEMORIES} This command trains one where it helps; so does, for the trial, {adding}")
+            )
 
     def changes_of(self, values: Mapping[str, str]) -> list[str]:
         """All that a combination changes about the preset."""
@@ -87,7 +96,8 @@ class Search:
 
     def train(self, number: int, values: dict[str, str]) -> Trial:
         """Train one combination, or continue where its training was stopped."""
-        folder, execution = self.output / f"trial-{number}", Execution(Told())
+        folder = self.output / f"trial-{number}"
+        execution = Execution(Told(), without_memory="" if _about_memory(values) else PATHS_ALONE)
         changes = self.changes_of(values)
         try:
             if (folder / "run.json").is_file():
@@ -101,9 +111,14 @@ class Search:
         return Trial(values, folder.name, _validation_mrr(run, values))
 
 
+def _about_memory(searched: Iterable[str]) -> bool:
+    """Whether any setting of the memory is searched: only then do trials need one to be compared."""
+    return any(key.startswith("memory.") for key in searched)
+
+
 def _validation_mrr(run: Run, values: Iterable[str]) -> float:
     """That of the best epoch, which is one of paths; of paths and memory where settings of the memory are searched."""
-    if any(key.startswith("memory.") for key in values) and run.folder.sealed(BLEND):
+    if _about_memory(values) and run.folder.sealed(BLEND):
         blend = read_blend(run.folder.file(BLEND))
         if blend.figures:
             return float(blend.figures["both" if blend.used else "paths"])

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from kgcf.screen import Screen, cell, print_rows
 
-Cell = Text | str | int | float
+Cell = Text | str | int | float | None  # None: there is nothing to say
 _FOLDED, _NAME = 10, 30  # columns of the screen that a text which folds gets at least, and a name in a report
 _WORD = 20  # a word longer than this may break
 _GAP = 2  # between two columns
@@ -77,7 +77,7 @@ class DataTable:
 
     def for_programs(self) -> list[list[str]]:
         """The titles and all cells in full."""
-        return [[c.title for c in self.columns], *([str(value) for value in row] for row in self.rows)]
+        return [[c.title for c in self.columns], *([_in_full(value) for value in row] for row in self.rows)]
 
 
 def report_table(title: str, names: Sequence[str], first_to_go: Sequence[str] = (), caption: str = "") -> DataTable:
@@ -104,11 +104,15 @@ def for_people() -> bool:
     return sys.stdout.isatty() or os.environ.get("KGCF_TABLES") == "people"
 
 
+def _in_full(value: Cell) -> str:
+    return "" if value is None else str(value)
+
+
 def _shown(value: Cell, column: Column) -> Text:
     if isinstance(value, Text):
         return value
-    if isinstance(value, str):
-        return cell(value)
+    if value is None or isinstance(value, str):
+        return cell(value or "")
     return Text(f"{value:,}" if isinstance(value, int) else f"{value:.{column.digits}f}")
 
 

@@ -79,6 +79,13 @@ class KnowledgeGraph:
             return np.ones(self.edge_count, dtype=np.float32)
         return self.weights[self.edge_triples % max(len(self), 1)]
 
+    @cached_property
+    def has_self_loops(self) -> NDArray[np.bool_]:
+        """[R] whether a relation has any triple with one entity at both ends."""
+        found = np.zeros(self.relation_count, dtype=bool)
+        found[self.triples[self.triples[:, 0] == self.triples[:, 2], 1]] = True
+        return found
+
     def inverse(self, relations: Ints) -> Ints:
         """r + R for r, and r for r + R."""
         return (np.asarray(relations) + self.relation_count) % (2 * self.relation_count)

@@ -33,10 +33,6 @@ class ComplEx:
         """[B, M] scores of every entity as the tail."""
         return multiply(self.entities[heads], self.relations[relations]) @ self.entities.T
 
-    def score_relations(self, heads: Tensor, tails: Tensor) -> Tensor:
-        """[B, 2R] scores of every relation between two entities."""
-        return relate(self.entities[heads], self.entities[tails]) @ self.relations.T
-
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """The numbers by name, to be saved."""
         return {"entities": self.entities.numpy(), "relations": self.relations.numpy()}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, SupportsIndex, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from kgcf.data.graph import KnowledgeGraph
 from kgcf.data.hiding import Remove, hide_known
 from kgcf.data.vocabulary import name_and_label
 from kgcf.errors import MissingExtraError, SettingsError
@@ -35,7 +36,7 @@ class Answer:
     relation_name: str
     tail_name: str
     rank: int  # among the answers that are not known yet
-    logit: float
+    logit: float | None  # None: neither path nor memory speaks for it, and it ranks behind all for which one does
     probability: float  # calibrated where the run has a calibration, else the sigmoid of the logit
     probability_from: Method  # `platt`, `isotonic` or `relation`, `completion` for a completed link, or `sigmoid`
     probability_given: str  # what the probability is conditional on
@@ -90,7 +91,7 @@ class Answers(list[Answer]):
                 name_and_label(answer.relation_name, answer.relation),
                 name_and_label(answer.tail_name, answer.tail),
                 f"{answer.probability:.4f}",
-                f"{answer.logit:.3f}",
+                "" if answer.logit is None else f"{answer.logit:.3f}",
                 answer.note,
             )
             for answer in self[:_SHOWN]
@@ -107,10 +108,15 @@ class Found:
     triples: NDArray[np.int64]  # [A, 3]
     asked: NDArray[np.int64]  # [A] the relation of the question, the inverse one where heads were asked for
     ranks: NDArray[np.int64]  # [A]
-    logits: NDArray[np.float64]  # [A]
+    logits: NDArray[np.float64]  # [A] of unsupported ones those of a head of their own, by which they do not rank
     known: NDArray[np.bool_]  # [A]
     reached: NDArray[np.bool_]  # [A]
     heard: NDArray[np.bool_]  # [A] whether memory has a say
+
+    @property
+    def supported(self) -> NDArray[np.bool_]:
+        """[A] whether there is any evidence: a path, or memory."""
+        return self.reached | self.heard
 
 
 def name_answers(observed: AnsweringGraph, found: Found) -> Answers:
@@ -128,7 +134,7 @@ def name_answers(observed: AnsweringGraph, found: Found) -> Answers:
             relation_name=relations.display(r),
             tail_name=entities.display(t),
             rank=int(found.ranks[i]),
-            logit=float(found.logits[i]),
+            logit=float(found.logits[i]) if found.supported[i] else None,
             probability=float(probabilities[i]),
             probability_from=calibrations[i].method,
             probability_given=calibrations[i].given,
@@ -196,6 +202,7 @@ def find_answers(
     if allowed is not None:
         possible[:] = False
         possible[observed.entities.ids(allowed, "entity")] = True
+    leave_out_itself(observed.graph, entity, asked, possible)
     best = best_first(scores, possible & (show_known | ~known), top)
     ends = (np.full(len(best), entity), best)
     heads, tails = ends if question.head is not None else ends[::-1]
@@ -208,6 +215,15 @@ def find_answers(
         reached[best],
         np.full(len(best), observed.hears(np.array([entity]), np.array([asked]))[0]),
     )
+
+
+def leave_out_itself(graph: KnowledgeGraph, entity: int, relation: int, possible: NDArray[np.bool_]) -> None:
+    """Strike the asked entity from the candidates [N], unless the relation, turned round or not, has self-loops.
+
+    Only lists of proposals do so. Evaluation and calibration rank among all entities, as is usual.
+    """
+    if not graph.has_self_loops[relation % graph.relation_count]:
+        possible[entity] = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.errors import SettingsError
 from kgcf.prediction.answering_graph import AnsweringGraph
-from kgcf.prediction.answers import Answers, Found, name_answers
+from kgcf.prediction.answers import Answers, Found, leave_out_itself, name_answers
 from kgcf.prediction.calibration.completed_links import GIVEN, CompletionCalibration, Scope, uncalibrated
 from kgcf.prediction.calibration.fitting import UNCALIBRATED
 from kgcf.progress import Advance, silent
@@ -85,13 +85,14 @@ class Sides:
 def new_links(
     graph: KnowledgeGraph, sides: Sides, head: int, supported: NDArray[np.bool_], scope: Scope
 ) -> NDArray[np.int64]:
-    """The tails that may be proposed for a head: supported, new, not the head itself and, if so wanted, seen there.
+    """The tails that may be proposed for a head: supported, new and, if so wanted, seen there.
 
-    A candidate that no path reaches carries no evidence and is not proposed, unless memory has a say.
+    The head itself may be one only where the relation has self-loops (`leave_out_itself`). A candidate that
+    no path reaches carries no evidence and is not proposed, unless memory has a say.
     """
     possible = supported & sides.tails if scope == "seen" else supported.copy()
     possible[graph.tails(head, sides.relation)] = False
-    possible[head] = False
+    leave_out_itself(graph, head, sides.relation, possible)
     return np.flatnonzero(possible)
 
 

@@ -95,6 +95,8 @@ def _best(
     if turned:
         sides = Sides(relation, sides.tails, sides.heads)
     ends = new_links(observed.graph, sides, entity, supported, "seen")
+    if turned:
+        ends = ends[ends != entity]  # a self-loop is an answer to the question that is not turned
     ends = ends[np.argsort(-scores[ends], kind="stable")[:top]]
     own = np.full(len(ends), entity)
     heads, tails = (ends, own) if turned else (own, ends)

@@ -74,7 +74,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> Iterable[list[str]]:
     """The cells of the header and of every row."""
     yield _COLUMNS
     for row in rows:
-        yield [str(row[name]) for name in _COLUMNS]
+        yield ["" if row[name] is None else str(row[name]) for name in _COLUMNS]
 
 
 def _quoted(cell: str) -> str:

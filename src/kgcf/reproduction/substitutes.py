@@ -32,7 +32,7 @@ def show_substitutes(data: Dataset, cell: Cell) -> dict[str, Any]:
     treatment = stages.treatment(data.graph, settings.treatment, data.entities, data.relations)
     space = stages.space(data.graph, settings.space)
     triples = _triples(data, cell)
-    remove = "triple" if settings.training.remove == "auto" else settings.training.remove
+    remove = settings.training.hides
     table = match_pairs(triples, data.graph, space, treatment, settings.matching.candidates, remove=remove)
     entities, relations = data.entities, data.relations
     rows = []

@@ -3,7 +3,6 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kgcf.data.hiding import Remove
 from kgcf.explanation.explainer import Explainer
 from kgcf.explanation.space_of_graph import find_space
 from kgcf.prediction.answering_graph import AnsweringGraph
@@ -13,9 +12,9 @@ if TYPE_CHECKING:
     from kgcf.runs.run import Run
 
 
-def make_explainer(run: "Run", bound: AnsweringGraph, remove: Remove) -> Explainer:
+def make_explainer(run: "Run", bound: AnsweringGraph) -> Explainer:
     """Explains what the run says on a graph that it was bound to."""
     assert run.model is not None  # a model without paths says so here
     kept, data, settings = run.folder.file("space.safetensors"), run.data, run.settings
     space = partial(find_space, kept, data.entities, bound.graph, bound.entities, settings.space)
-    return Explainer(with_paths(bound), remove, space, settings.matching.candidates)
+    return Explainer(with_paths(bound), settings.training.hides, space, settings.matching.candidates)

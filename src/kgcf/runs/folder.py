@@ -12,7 +12,7 @@ from pathlib import Path
 from kgcf import __version__
 from kgcf.config import Settings, read_values, settings_from, write_toml
 from kgcf.data.dataset import Dataset
-from kgcf.errors import StorageError
+from kgcf.errors import NothingLearnedError, StorageError
 from kgcf.runs.data_files import DATA_FILES, data_facts, read_data, write_data
 from kgcf.runs.lock import held
 from kgcf.storage import TEMPORARY, make_folder, write_json, write_text, writing
@@ -33,6 +33,14 @@ _MINUTE = '{"stage": '  # how a line of the log begins that is not about an epoc
 _OF_SAFETENSORS = re.compile(r"\.tmp\w{6}")  # what the library writes and then renames to our temporary file
 _LONG_AGO = 600.0  # seconds; nobody writes a file for so long
 _EVALUATED = ("results.json", "calibration.json", "reliability.png")
+_BEFORE_THE_MODEL = (
+    "checkpoint.safetensors",
+    "log.jsonl",
+    "counterfactuals.parquet",
+    "space.safetensors",
+    "treatment.safetensors",
+    "treatment_labels.*",
+)  # what a training has made of itself when its first epoch ends
 REVIEW = "review.sqlite"  # what reviewers said; SQLite keeps its log beside it while it is open
 MEMORY_CHECKPOINT = "memory_checkpoint.safetensors"
 _CHANGING = (
@@ -60,7 +68,10 @@ class RunFolder:
 
     @contextmanager
     def alone(self, new: bool = False) -> Iterator[None]:
-        """Keep the folder for this process while it trains; a second one is refused, a killed one lets go by itself."""
+        """Keep the folder for this process while it trains; a second one is refused, a killed one lets go by itself.
+
+        A training that learned nothing leaves the folder free for another one.
+        """
         if new:
             self.check_free()
             make_folder(self.path)
@@ -69,7 +80,11 @@ class RunFolder:
         busy = f"Another process is training in {self.path}. Wait until it ends, or stop it, and try again."
         with held(self.file(LOCK), busy):
             self._tidy()
-            yield
+            try:
+                yield
+            except NothingLearnedError as error:
+                self._withdraw()
+                raise NothingLearnedError(f"{error} Nothing was kept: another training may use {self.path}.") from error
 
     def create(
         self, data: Dataset, settings: Settings, preset: str, survey: Mapping[str, object] | None = None
@@ -105,6 +120,13 @@ class RunFolder:
         with writing(self.path):
             for name in CREATED:
                 self.file(name).unlink(missing_ok=True)
+
+    def _withdraw(self) -> None:
+        """Delete what a training without a model has made; a stop on the way leaves a run that was just created."""
+        with writing(self.path):
+            for entry in (path for pattern in _BEFORE_THE_MODEL for path in self.path.glob(pattern)):
+                entry.unlink()
+        self._clear()
 
     def _tidy(self) -> None:
         """Delete half-written files that a kill has left; young ones of an evaluation may be somebody's right now."""
@@ -166,7 +188,7 @@ class RunFolder:
             return
         if self.file(LOCK).is_file():
             raise StorageError(
-                f"{self.path} is not a run yet: it was stopped before its training began. "
+                f"{self.path} is not a run yet: it was stopped before its training began, or learned nothing. "
                 f"Start it again with: kgcf train … --output {self.path}"
             )
         raise StorageError(f"{self.path} is not a run: it has no run.json. A run is what `kgcf train` writes.")

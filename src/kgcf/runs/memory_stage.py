@@ -47,18 +47,25 @@ def open_recall(folder: RunFolder) -> Recall | None:
 
 
 def memory_stage(
-    folder: RunFolder, data: Dataset, settings: Settings, bind: Bind, listener: Listener, say: Say = quiet
+    folder: RunFolder,
+    data: Dataset,
+    settings: Settings,
+    bind: Bind,
+    listener: Listener,
+    say: Say = quiet,
+    without: str = "",
 ) -> Recall | None:
     """Train a memory and fit its blend, or go on where a stop came between; None where memory is not used.
 
-    `bind` gives the trained paths on a task. Says what was decided, and why.
+    `bind` gives the trained paths on a task. Says what was decided, and why; `without` is why none is wanted.
     """
     if settings.memory.enabled == "off":
         return None
     if folder.file(BLEND).is_file():
         blend = read_blend(folder.file(BLEND))
     else:
-        blend = _make(folder, data, settings, bind, listener, say)
+        reason = why_without(data, settings) or without
+        blend = Blend(used=False, reason=reason) if reason else _make(folder, data, settings, bind, listener, say)
         blend.write(folder.file(BLEND))
     _forget_checkpoint(folder)
     say(blend.reason)
@@ -67,8 +74,6 @@ def memory_stage(
 
 def _make(folder: RunFolder, data: Dataset, settings: Settings, bind: Bind, listener: Listener, say: Say) -> Blend:
     chosen = settings.memory
-    if reason := why_without(data, settings):
-        return Blend(used=False, reason=reason)
     say(f"memory: ComplEx of rank {chosen.rank}, {chosen.epochs} epochs")
     task = validation_task(data)
     memory = _train(folder, data, settings, task, listener, say)

@@ -12,7 +12,6 @@ from kgcf.choices import Observed
 from kgcf.config import Settings
 from kgcf.data.dataset import Dataset, Split
 from kgcf.data.graph import KnowledgeGraph
-from kgcf.data.hiding import Remove
 from kgcf.data.vocabulary import Vocabulary
 from kgcf.errors import SettingsError
 from kgcf.evaluation.results import Evaluation, evaluate
@@ -224,7 +223,7 @@ class Run:
         """
         bound = self.observe(graph, observed)
         asked = as_triples(bound, triples)
-        found = score_triples(bound, asked, self._remove)
+        found = score_triples(bound, asked, self.settings.training.hides)
         if not probabilities:
             return found.logits
         return bound.probabilities(asked[:, 1], found.logits, found.reached, found.heard)
@@ -271,7 +270,7 @@ class Run:
     def _explainer(self, bound: AnsweringGraph) -> "Explainer":
         from kgcf.runs.explaining import make_explainer  # slow to import, and only needed to explain
 
-        return make_explainer(self, bound, self._remove)
+        return make_explainer(self, bound)
 
     def observe(self, graph: Any = None, observed: Observed = "all") -> AnsweringGraph:  # noqa: ANN401
         """The model on everything the user gave, on train alone, or on another graph with the same relations."""
@@ -292,11 +291,6 @@ class Run:
         Memory has a say only where the entities are the run's `own`, numbered as they were in training.
         """
         return bind_run(self, graph, entities, train, own)
-
-    @property
-    def _remove(self) -> Remove:
-        """What a question about a triple of the graph must not see, as in training."""
-        return "pair" if self.settings.training.remove == "pair" else "triple"
 
     def bind_task(self, task: Split) -> AnsweringGraph:
         """The model on the graph that a task observes."""

@@ -1,4 +1,4 @@
-"""log.jsonl: what every epoch came to, and once a minute where the run is, whoever else is listening."""
+"""log.jsonl: what every epoch came to, warnings, and once a minute where the run is, whoever else is listening."""
 
 import time
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from kgcf.training.loop import Listener
 
 
 class TrainingLog(Listener):
-    """Writes finished epochs, and once a minute the position, to the run's log, and passes on what it heard.
+    """Writes finished epochs, warnings, and once a minute the position, to the run's log; passes on what it heard.
 
     Other processes only pass on.
     """
@@ -38,7 +38,9 @@ class TrainingLog(Listener):
         self._listener.epoch(entry)
 
     def warn(self, text: str) -> None:
-        """Pass on a warning."""
+        """Write a warning and pass it on."""
+        if self._leads:
+            self._folder.log({"stage": "training", "warning": text})
         self._listener.warn(text)
 
 

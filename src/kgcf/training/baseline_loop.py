@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from kgcf.baselines.contract import Baseline
+from kgcf.errors import TrainingError
 from kgcf.machine.interrupts import undisturbed
 from kgcf.training.checkpoint import Checkpoint, Progress, load_checkpoint, save_checkpoint
-from kgcf.training.loop import Listener, TrainingError, Validate
+from kgcf.training.loop import Listener, Validate
 from kgcf.training.settings import TrainingSettings
 
 State = dict[str, Tensor]
@@ -21,7 +22,11 @@ _UNKNOWN = 0.3  # share of the time that is kept for what follows while no valid
 
 
 class _TimeIsUpError(Exception):
-    """The time that was given ends within this epoch."""
+    """The time that was given ends within this epoch, which has `total` steps."""
+
+    def __init__(self, total: int) -> None:
+        super().__init__(total)
+        self.total = total
 
 
 @dataclass
@@ -85,11 +90,19 @@ class BaselineTrainer:
         return self._progress
 
     def _fit(self) -> None:
-        """Let the model train; an epoch for which there is no time left ends early, and is the last."""
+        """Let the model train; an epoch for which there is no time left ends early, and is the last.
+
+        That is said, and `epoch_share` of its entry is what there was of it.
+        """
+        progress = self._progress
         try:
             self.model.fit(self)
-        except _TimeIsUpError:
-            self.end()
+        except _TimeIsUpError as up:
+            self.listener.warn(
+                f"The time was up within epoch {progress.epoch + 1}: it was broken off after {progress.step:,} of "
+                f"{up.total:,} steps and counts as it is. With a longer --time it would be trained to its end."
+            )
+            self._end({"epoch_share": progress.step / up.total})
 
     def begin(self) -> None:
         """Seed the epoch: every one has a stream of its own, so that a resumed run draws what it would have drawn."""
@@ -114,13 +127,17 @@ class BaselineTrainer:
             progress.epoch * total + progress.step, self.settings.epochs * total, progress.epoch, self._means()
         )
         if progress.step < total and self._out_of_time(progress.running["seconds"], 0.0):
-            raise _TimeIsUpError
+            raise _TimeIsUpError(total)
 
     def end(self) -> bool:
         """Validate, keep the best weights, note the history, decide whether to go on, save now and then."""
+        return self._end({})
+
+    def _end(self, more: dict[str, float]) -> bool:
+        """The same, with `more` to note about the epoch."""
         progress = self._progress
         progress.running["seconds"] = time.monotonic() - self._epoch_started
-        entry: dict[str, float] = {"epoch": progress.epoch + 1, "steps": progress.steps, **self._means()}
+        entry: dict[str, float] = {"epoch": progress.epoch + 1, "steps": progress.steps, **self._means(), **more}
         started = time.monotonic()
         score = self.validate() if self.validate is not None else None
         if score is not None:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kgcf.errors import KgcfError, KgcfWarning
+from kgcf.errors import KgcfWarning, NothingLearnedError, TrainingError
 from kgcf.machine.devices import worker_threads
 from kgcf.machine.interrupts import undisturbed
 from kgcf.propagation.workers import Workers
@@ -28,10 +28,6 @@ from kgcf.training.step import PER_QUERY, GradientComputer, StepContext, Sums
 Validate = Callable[[], float]
 EARLY_STEPS = 20  # after so many steps somebody is told if nearly all queries are left out
 NEARLY_ALL = 0.9  # of the queries
-
-
-class TrainingError(KgcfError):
-    """Training cannot go on."""
 
 
 class Listener:
@@ -134,7 +130,9 @@ class Trainer:
     def _stop_unless_learning(self) -> None:
         """Refuse to go on if no query has contributed to the weights in this epoch, nor in any before."""
         if not self._contributions()[0] and not any(entry["queries"] for entry in self._progress.history):
-            raise TrainingError(f"{self._left_out()}, so nothing was learned and training stops. {self._advice()}")
+            raise NothingLearnedError(
+                f"{self._left_out()}, so nothing was learned and training stops. {self._advice()}"
+            )
 
     def _contributions(self) -> tuple[int, int]:
         """How many queries of this epoch contributed, and how many were left out."""

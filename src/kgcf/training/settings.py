@@ -1,11 +1,14 @@
 """How a model is trained."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from kgcf.choices import RemoveRule
 from kgcf.machine.memory_bound import DEFAULT_GB
+
+if TYPE_CHECKING:  # with compiled kernels, which settings do without
+    from kgcf.data.hiding import Remove
 
 
 class TrainingSettings(BaseModel):
@@ -52,3 +55,8 @@ class TrainingSettings(BaseModel):
         default=None, ge=1, description="Parts of a training batch computed at once; ranking uses every core."
     )
     seed: int = Field(default=0, ge=0, description="Of initial weights, order, negatives.")
+
+    @property
+    def hides(self) -> "Remove":
+        """The rule in use; where nothing settled `auto`, as for another model than KGCF, a triple is hidden alone."""
+        return "pair" if self.remove == "pair" else "triple"
