@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kgcf.causal.cache import Cache, user_cache
 from kgcf.causal.cached_stages import CausalStages
 from kgcf.causal.counterfactual.matching import Pool
-from kgcf.causal.embedding import EntitySpace
+from kgcf.causal.embedding import EntitySpace, SpaceSettings
 from kgcf.causal.relation_graphs import relation_graphs
 from kgcf.config import configure
 from kgcf.data.dataset import Dataset
@@ -22,7 +22,8 @@ from kgcf.pipeline import step_context
 from kgcf.runs.survey import matching
 from kgcf.runs.survey.ground import Allowance, Ground
 from kgcf.runs.survey.matching import estimate_matching, rough_space
-from kgcf.runs.survey.stages import StageTimes
+from kgcf.runs.survey.side_by_side import measure_gain
+from kgcf.runs.survey.stages import StageTimes, space_seconds
 from tests.training.tiny import dataset
 
 PREPARE, SEARCH = {True: 10.0, False: 50.0}, {True: 1.0, False: 3.0}  # seconds, by the treatment that is looked for
@@ -85,10 +86,14 @@ def test_slices_stand_for_all_triples_of_their_treatment(
     for value in (True, False):
         assert (treated == value).any()
         once = PREPARE[not value] * len(np.unique(relations[treated == value]))
-        expected += once + SEARCH[not value] * int((treated == value).sum()) / (os.cpu_count() or 1)
-    assert found == pytest.approx(expected)
+        expected += once + SEARCH[not value] * int((treated == value).sum())
+    assert found == pytest.approx(expected)  # by this clock threads gain nothing
     assert max(asked) <= (3 if allowed == 0 else size)
     assert len(asked) >= 2 * (matching.LEAST + 1)
+    monkeypatch.setattr(matching, "measure_gain", lambda _work, _clock: 1e9)
+    assert estimate_matching(here, some_space(here), Allowance(allowed, clock)) == pytest.approx(
+        sum(PREPARE[not value] * len(np.unique(relations[treated == value])) for value in (True, False)), abs=1e-3
+    )
 
 
 def test_every_triple_is_in_the_slice_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,3 +143,28 @@ def test_what_is_kept_from_earlier_takes_no_time(monkeypatch: pytest.MonkeyPatch
     stages.table(space, here.treatment, "observed", True, "triple")
     assert list(times.seconds()) == ["fitting probabilities"]
     assert len(spaces) == 2
+
+
+def test_threads_gain_what_the_machine_lets_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between nothing and the number of cores: three cores, of which work side by side finds one, two or all free."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    for free, gain in [(1, 1.0), (2, 2.0), (3, 3.0), (9, 3.0)]:
+        clock, calls = Clock(), list[int]()
+
+        def work(clock: Clock = clock, calls: list[int] = calls, free: int = free) -> None:
+            calls.append(1)
+            clock.now += 6.0 if len(calls) == 1 else 6.0 / free  # the first one alone
+
+        assert measure_gain(work, clock) == pytest.approx(gain)
+        assert len(calls) == 4
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    assert measure_gain(lambda: pytest.fail("there is nothing to measure"), Clock()) == 1.0
+
+
+def test_the_space_takes_as_long_as_its_longest_relation_or_as_all_by_what_threads_gain() -> None:
+    """Steps in large relations take longer: no cache holds the vectors."""
+    settings = SpaceSettings(walks=2, length=5, epochs=1)
+    assert space_seconds([10, 20, 30], settings, 1.0, 2.0) == pytest.approx(300, rel=0.01)
+    assert space_seconds([10, 20, 90], settings, 1.0, 2.0) == pytest.approx(900, rel=0.01)
+    assert space_seconds([32_000], settings, 1.0, 2.0) == 320_000 * 2
+    assert space_seconds([320_000], settings, 1.0, 1.0) == 3_200_000 * 2.5

@@ -1,6 +1,5 @@
 """What finding substitutes will take: real searches for a few slices of triples, in a space like the real one."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -10,11 +9,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from kgcf.causal.counterfactual.matching import SLICE, Pool
+from kgcf.causal.counterfactual.nearest import Search
 from kgcf.causal.embedding import EntitySpace, SpaceSettings
 from kgcf.causal.embedding.entity_space import relation_weights
 from kgcf.causal.relation_graphs import RelationGraph
 from kgcf.data.graph import KnowledgeGraph
 from kgcf.runs.survey.ground import STREAM, Allowance, Ground
+from kgcf.runs.survey.side_by_side import measure_gain
 from kgcf.training.batches import stream
 
 SLICES = 16  # that are searched for each treatment, at most,
@@ -65,14 +66,14 @@ class _Sample:
             if len(found) > LEAST and allowance.left <= 0:
                 break
         prepared, each = np.mean(found[1:], axis=0).tolist()
-        searched = each * int((self.treated == value).sum()) / (os.cpu_count() or 1)
+        searched = each * int((self.treated == value).sum()) / self._gain(self.slices.around(drawn[0]))
         return float(prepared * self.slices.relations[value] + searched)
 
     def _time(self, rows: NDArray[np.intp], allowance: Allowance) -> tuple[float, float]:
         """Seconds that come once with a relation, and seconds of one thread for each triple of this slice."""
-        triples, clock = self.ground.data.graph.triples[rows].astype(np.int64), self.ground.clock
+        clock = self.ground.clock
         began = clock()
-        search, _ = next(iter(self.pool.searches(self.space, triples, self.treated[rows])))
+        triples, search = self._search(rows)
         prepared, each = clock() - began, 0.0
         for count in (FIRST, len(rows)):
             began = clock()
@@ -81,6 +82,17 @@ class _Sample:
             if count >= len(rows) or each * len(rows) > allowance.left / SPREAD:
                 break
         return prepared, each
+
+    def _gain(self, rows: NDArray[np.intp]) -> float:
+        """What the cores gain by searching side by side."""
+        triples, search = self._search(rows[:FIRST])
+        return measure_gain(lambda: search(triples[:, 0], triples[:, 2]), self.ground.clock)
+
+    def _search(self, rows: NDArray[np.intp]) -> tuple[NDArray[np.int64], Search]:
+        """These triples, which are of one relation and treatment, and the search among their substitutes."""
+        triples = self.ground.data.graph.triples[rows].astype(np.int64)
+        search, _ = next(iter(self.pool.searches(self.space, triples, self.treated[rows])))
+        return triples, search
 
 
 @dataclass(frozen=True, eq=False)

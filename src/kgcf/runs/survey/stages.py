@@ -1,6 +1,6 @@
 """What the stages beside training will take: entity space, matching; and how many questions are ranked after it."""
 
-import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,11 +17,13 @@ from kgcf.prediction.calibration.calibrate import LIMIT
 from kgcf.prediction.calibration.sampling import questions_of
 from kgcf.runs.survey.ground import Allowance, Ground
 from kgcf.runs.survey.matching import estimate_matching, rough_space
+from kgcf.runs.survey.side_by_side import measure_gain
 from kgcf.training.survey import Questions
 
 FITTING = 3.0  # seconds of the two fits of a calibration, its report and its plot, where there is much to fit
 SAMPLED_STEPS = 20_000  # steps of walks that are trained on to see how long one takes
-LARGER = 1.15  # what a step of a walk takes in a large relation, whose vectors no cache holds, and to add up
+TWICE = 32_000  # entities of a relation in which a step takes twice as long as in a small one: no cache holds their
+SLOWEST = 2.5  # vectors; never more than so many times as long
 
 
 @dataclass(frozen=True)
@@ -58,15 +60,9 @@ class StageTimes:
         return {"matching": estimate_matching(self.ground, kept, self.allowance)}
 
     def _space(self, parts: list[RelationGraph], settings: SpaceSettings) -> float:
-        """Relations are embedded side by side: as long as the largest takes, or all together by the cores."""
+        """Relations are embedded side by side: as long as the longest takes, or all together by what cores gain."""
         if not parts:
             return 0.0
-        rate = self._seconds_per_step(parts, settings)
-        steps = np.array([len(part) for part in parts]) * settings.walks * settings.length * settings.epochs
-        return float(max(steps.max(), steps.sum() / (os.cpu_count() or 1))) * rate * LARGER
-
-    def _seconds_per_step(self, parts: list[RelationGraph], settings: SpaceSettings) -> float:
-        """The time of one round of walks through a relation of ordinary size."""
         small = [part for part in parts if len(part) * settings.length <= SAMPLED_STEPS]
         part = max(small, key=len) if small else min(parts, key=len)
         length = min(settings.length, max(2 * settings.window, SAMPLED_STEPS // len(part)))
@@ -74,7 +70,17 @@ class StageTimes:
         embed_relation(min(parts, key=len), sample.model_copy(update={"length": 4}))  # compiles
         began = self.ground.clock()
         embed_relation(part, sample)
-        return (self.ground.clock() - began) / (len(part) * length)
+        rate = (self.ground.clock() - began) / (len(part) * length)
+        gain = measure_gain(lambda: embed_relation(part, sample), self.ground.clock)
+        return space_seconds([len(part) for part in parts], settings, rate, gain)
+
+
+def space_seconds(sizes: Sequence[int], settings: SpaceSettings, rate: float, gain: float) -> float:
+    """Of relations with so many entities, where a step of a walk in a small one takes `rate` seconds."""
+    entities = np.array(sizes)
+    steps = entities * settings.walks * settings.length * settings.epochs
+    taken = steps * rate * np.minimum(1 + entities / TWICE, SLOWEST)
+    return float(max(taken.max(), taken.sum() / gain))
 
 
 def count_questions(data: Dataset) -> Questions:
