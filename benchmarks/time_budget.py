@@ -79,9 +79,10 @@ class Records:
         known: dict[str, Any] = self.values["graphs"].setdefault(key, {"cells": {}})
         return known
 
-    def write(self) -> None:
-        """Keep it."""
-        self.values["protocol"] = {**provenance(), "compared": __doc__}
+    def write(self, known: dict[str, Any]) -> None:
+        """Keep what is known about a graph and time, with when and where it was found."""
+        known["protocol"] = provenance()
+        self.values["compared"] = __doc__
         write_json(self._path, self.values)
 
 
@@ -205,7 +206,7 @@ def run_graph(name: str, seconds: float, plan: Plan, grid: set[tuple[int, int]],
     known.setdefault("survey", None)
     if known["survey"] is None:
         known["survey"] = survey(data, changes, seconds, plan)
-        records.write()
+        records.write(known)
     if "refused" in known["survey"]:
         print(f"{name}: {known['survey']['refused']}", flush=True)
         return
@@ -218,11 +219,11 @@ def run_graph(name: str, seconds: float, plan: Plan, grid: set[tuple[int, int]],
                 cell, data, changes, _folder(scratch, cell.name), plan
             )
             compare(known, scratch)
-            records.write()
+            records.write(known)
             done = known["cells"][cell.name]
             print(f"{name}, {seconds:.0f} s, {cell.name}: MRR {done['mrr']:.4f}, {done['seconds']:.0f} s", flush=True)
     compare(known, scratch)
-    records.write()
+    records.write(known)
 
 
 def main() -> None:

@@ -168,3 +168,18 @@ def test_the_space_takes_as_long_as_its_longest_relation_or_as_all_by_what_threa
     assert space_seconds([10, 20, 90], settings, 1.0, 2.0) == pytest.approx(900, rel=0.01)
     assert space_seconds([32_000], settings, 1.0, 2.0) == 320_000 * 2
     assert space_seconds([320_000], settings, 1.0, 1.0) == 3_200_000 * 2.5
+
+
+def test_the_survey_counts_on_what_threads_gain_for_the_space(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, given = ground(dataset()), list[tuple[list[int], float]]()
+
+    def seconds(sizes: list[int], _settings: SpaceSettings, rate: float, gain: float) -> float:
+        assert rate > 0
+        given.append((sizes, gain))
+        return 5.0
+
+    monkeypatch.setattr("kgcf.runs.survey.stages.measure_gain", lambda _work, _clock: 1.7)
+    monkeypatch.setattr("kgcf.runs.survey.stages.space_seconds", seconds)
+    times = StageTimes(here, CausalStages(user_cache()), Allowance(0.0, here.clock))
+    assert times.seconds()["entity space"] == 5.0
+    assert given == [([len(part) for part in relation_graphs(here.data.graph)], 1.7)]
