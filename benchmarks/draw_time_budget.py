@@ -27,20 +27,19 @@ def label(key: str) -> str:
 def markdown(graphs: Graphs) -> str:
     """A row per graph and time."""
     lines = [
-        "| graph, time | rule: layers × negatives, passes | validation MRR | best fixed | its MRR | regret | "
-        "held out | whole command |",
-        "|---|---|---|---|---|---|---|---|",
+        "| graph, time | rule: layers × negatives, passes | its validation MRR | best fixed | its MRR | regret | "
+        "held out |",
+        "|---|---|---|---|---|---|---|",
     ]
     for key, known in finished(graphs).items():
         rule, regret = known["cells"]["rule"], known["regret"]
         others = {name: cell for name, cell in known["cells"].items() if name != "rule"}
         best = max(others, key=lambda name: float(others[name]["mrr"]))
         chosen = f"{rule['layers']} × {rule['negatives']}, {rule['passes']:,}"
-        whole = spoken(rule["whole_seconds"])
         behind = f"{regret['mrr']:.3f} ± {regret['standard_error']:.3f}"
         fair = f"{regret['held_out']:+.3f} ± {regret['held_out_standard_error']:.3f}"
         reached = f"{rule['mrr']:.3f} | {best} | {others[best]['mrr']:.3f}"
-        lines.append(f"| {label(key)} | {chosen} | {reached} | {behind} | {fair} | {whole} |")
+        lines.append(f"| {label(key)} | {chosen} | {reached} | {behind} | {fair} |")
     refused = [key for key, known in graphs.items() if "refused" in (known.get("survey") or {})]
     if refused:
         lines += ["", f"Refused, with the least time that would do: {'; '.join(map(label, refused))}."]
