@@ -48,7 +48,8 @@ def match_pairs(
     assert pool.serves(graph, treatment, candidates, own, remove)
     asked = _checked(triples, graph, space)
     forward = forward_triples(asked, graph.relation_count)
-    treated = _factual_treatments(treatment, forward, own, remove, hidden)
+    every = triples is graph.triples and hidden is None
+    treated = pool.treated if every else _factual_treatments(treatment, forward, own, remove, hidden)
     outcomes = graph.contains(forward)
     a, b, distances = run_searches(
         pool.searches(space, forward, treated), forward[:, 0], forward[:, 2], threads, advance
@@ -103,6 +104,14 @@ class Pool:
         needed = leave_one_out and pairs is not None
         left_out = LeftOut.of(graph, treatment, remove) if needed else None
         return cls(graph, treatment, candidates, leave_one_out, remove, pairs, left_out)
+
+    @property
+    def treated(self) -> NDArray[np.bool_]:
+        """[E] T^F of the graph's own triples."""
+        if self.left_out is not None:
+            return self.left_out.treated
+        triples, own = self.graph.triples, self.leave_one_out
+        return self.treatment.treated_triples(triples, leave_one_out=own, remove=self.remove)
 
     def serves(
         self, graph: KnowledgeGraph, treatment: Treatment, candidates: Candidates, leave_one_out: bool, remove: Remove

@@ -38,7 +38,7 @@ def estimate_matching(ground: Ground, space: EntitySpace, allowance: Allowance) 
     assert remove != "auto"
     began = ground.clock()
     pool = Pool.of(graph, treatment, settings.matching.candidates, own, remove)
-    treated = treatment.treated_triples(graph.triples, leave_one_out=own, remove=remove)
+    treated = pool.treated
     once = ground.clock() - began
     sample = _Sample(ground, pool, space, treated, _Slices.of(graph, treated))
     return once + sum(sample.seconds(value, allowance.left) for value in (True, False))
