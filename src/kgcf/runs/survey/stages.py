@@ -22,8 +22,8 @@ from kgcf.training.survey import Questions
 
 FITTING = 3.0  # seconds of the two fits of a calibration, its report and its plot, where there is much to fit
 SAMPLED_STEPS = 20_000  # steps of walks that are trained on to see how long one takes
-TWICE = 32_000  # entities of a relation in which a step takes twice as long as in a small one: no cache holds their
-SLOWEST = 2.5  # vectors; never more than so many times as long
+TWICE = 32_000  # entities of a relation in which a step takes twice as long: no cache holds so many vectors
+SLOWEST = 2.5  # a step never takes more than so many times as long as in a small relation
 
 
 @dataclass(frozen=True)
