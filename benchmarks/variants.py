@@ -1,6 +1,6 @@
 """Which settings validation prefers at equal processor time, or after equally many passes.
 
-Run: python benchmarks/variants.py DATA --of passes|fan_in|negatives|wn18rr [--seconds 300 | --passes N]
+Run: python benchmarks/variants.py DATA --of passes|fan_in|layers|negatives|wn18rr [--seconds 300 | --passes N]
          [--preset nbfnet] [--set encoder.layers=3] [--only PART] [--output FILE.json]
 
 DATA is the name of a benchmark or a folder. Every variant is timed over a few steps first; its number of steps then
@@ -36,7 +36,8 @@ SETS: dict[str, dict[str, Changes]] = {
         "single answers, among the reached": ("objective.answers=1", REACHED),
         "up to 8 answers, among the reached": ("objective.answers=8", REACHED),
     },
-    "fan_in": {name: (f"training.fan_in={name}",) for name in ("none", "64", "32", "16", "8")},
+    "fan_in": {name: (f"training.fan_in={name}",) for name in ("none", "64", "32", "16", "8", "4", "2")},
+    "layers": {str(count): (f"encoder.layers={count}",) for count in (2, 3, 4, 5, 6)},
     "negatives": {str(count): (f"objective.negatives={count}",) for count in (32, 64, 128, 256, 512)},
     "wn18rr": {
         "its file": (),

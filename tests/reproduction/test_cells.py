@@ -17,7 +17,22 @@ from kgcf.reproduction.cells import SCALES, Cell, Scale
 from kgcf.reproduction.published import PUBLISHED
 from kgcf.reproduction.published_settings import STATED, published_settings
 from kgcf.reproduction.store import Store
-from kgcf.reproduction.targets import ABLATIONS, CONTROL, DEFAULT, LONG, PAPER, PATHS, PLAIN, TARGETS, cells_of
+from kgcf.reproduction.targets import (
+    ABLATED,
+    ABLATIONS,
+    CONTROL,
+    DECISIVE,
+    DEFAULT,
+    LONG,
+    PAPER,
+    PATHS,
+    PLAIN,
+    TARGETS,
+    WHOLE,
+    WITHOUT,
+    WITHOUT_CONTROL,
+    cells_of,
+)
 from kgcf.runs.time_budget import is_given
 from tests.baselines.test_runs import Interrupting
 from tests.training.tiny import dataset
@@ -104,6 +119,17 @@ def test_ablations_name_every_discrepancy_and_control_what_asks_for_substitutes(
     assert losses["L_CF flips and asks"].objective.cf_state == "both"
 
 
+def test_what_the_control_decides_has_several_seeds_and_the_full_scale_has_them_everywhere() -> None:
+    seeds = defaultdict(set)
+    for cell in TARGETS["ablations"]("default"):
+        seeds[cell.variant].add(cell.seed)
+    assert {variant for variant, found in seeds.items() if len(found) > 1} == DECISIVE
+    assert {WHOLE, WITHOUT, CONTROL, WITHOUT_CONTROL} <= DECISIVE
+    assert set(seeds) == set(ABLATIONS)
+    full = TARGETS["ablations"]("full")
+    assert len(full) == len(ABLATED) * len(ABLATIONS) * len({cell.seed for cell in full})
+
+
 @pytest.mark.parametrize("scale", SCALES)
 def test_what_is_compared_with_nbfnet_or_a_control_has_no_memory(scale: str) -> None:
     """A memory beside one of two variants would be the difference that the table then calls counterfactual."""
@@ -149,7 +175,7 @@ def test_default_and_nothing_counterfactual_differ_in_what_is_counterfactual_alo
 
 
 def test_the_long_graph_is_cut_at_the_default_scale_alone() -> None:
-    for scale, seeds, seconds in (("default", {0}, {900.0}), ("full", {0, 1, 2}, {None})):
+    for scale, seeds, seconds in (("default", {0}, {300.0}), ("full", {0, 1, 2}, {None})):
         cells = [cell for cell in TARGETS["table1"](scale) if cell.dataset == LONG]  # type: ignore[arg-type]
         baselines = [cell for cell in cells if cell.model != "kgcf"]
         assert {cell.seed for cell in baselines} == seeds

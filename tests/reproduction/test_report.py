@@ -87,7 +87,7 @@ def test_the_document_says_what_the_files_say(store: Store, tmp_path: Path) -> N
     assert f"help our own model: {PATHS} against {PLAIN} (table 3) | better on umls, " in text
     assert "| the gain sits at rare relations (table 3) | no, at frequent ones: umls, " in text
     assert "| 1.20 times NBFNet's (the paper: 1.05) |" in text
-    assert "family: 21 models had at most 15 minutes of training and one seed" in said
+    assert "family: 21 models had at most 5 minutes of training and one seed" in said
     assert "KGCF takes 1.20 times as long as NBFNet (the paper: 1.05)" in text
     assert "| rgcn-distmult | 50.0 | 50.0 | 13 s |" in text  # five parts of a second, a tenth of the questions
     assert "| rotate |" in text
