@@ -1,5 +1,6 @@
 """A fan-in for the time there is: surveyed where it saves messages, kept where somebody said one, written down."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from kgcf.runs import time_budget
 from kgcf.runs.survey.graph import Options, survey_graph
 from kgcf.runs.survey.ground import Ground
 from kgcf.training.choice import FAN_IN
+from kgcf.training.passes import Epoch, Passes
 from kgcf.training.reach import measure_reach
 from kgcf.training.survey import Survey
 from tests.runs.test_time_budget import SMALL, found
@@ -32,6 +34,19 @@ def test_a_fan_in_is_surveyed_where_it_saves_messages() -> None:
     assert all(thin.work.messages < full.work.messages for full, thin in zip(both[:2], both[2:], strict=True))
     usual = surveyed(Options((2, 3), (4,))).passes  # nobody here has 64 edges
     assert {cost.fan_in for cost in usual} == {None}
+
+
+def test_the_order_of_an_epoch_is_drawn_once_for_all_depths_and_fan_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a million triples it takes longer than the steps that are timed."""
+    drawn: list[tuple[int, int]] = []
+
+    def draw(self: Passes, seed: int, epoch: int, draw: Callable[..., Epoch] = Passes.epoch) -> Epoch:
+        drawn.append((seed, epoch))
+        return draw(self, seed, epoch)
+
+    monkeypatch.setattr(Passes, "epoch", draw)
+    assert len(surveyed(Options((2, 3), (4, 8), thinned=1)).passes) == 8
+    assert drawn == [(0, 0)]
 
 
 def test_a_fan_in_that_was_said_is_surveyed_alone() -> None:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -13,8 +14,10 @@ from kgcf.config import Settings
 from kgcf.data.dataset import Dataset
 from kgcf.model.kgcf import KGCF
 from kgcf.propagation.plan.planner import Budget, Planner
+from kgcf.runs.passes import passes_of
 from kgcf.training.batches import Batch
 from kgcf.training.cost_model import Work
+from kgcf.training.passes import Epoch
 from kgcf.training.step import StepContext
 from kgcf.training.substitutes import Substitutes
 
@@ -36,6 +39,11 @@ class Ground:
     context: MakeContext
     processes: int = 1
     clock: Clock = time.monotonic
+
+    @cached_property
+    def first_epoch(self) -> Epoch:
+        """The passes of training's first epoch: half a second's work for a million triples, the same at every depth."""
+        return passes_of(self.data.graph, self.settings).epoch(self.settings.training.seed, 0)
 
     def with_size(self, layers: int, negatives: int, fan_in: int | None = None) -> Settings:
         """The settings with another depth, number of negatives and fan-in."""

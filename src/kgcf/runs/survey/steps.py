@@ -12,7 +12,6 @@ from kgcf.propagation.layers.sparse import budget_for
 from kgcf.propagation.plan.planner import Budget, Planner
 from kgcf.propagation.workers import Workers
 from kgcf.runs.model_file import new_model
-from kgcf.runs.passes import passes_of
 from kgcf.runs.survey.ground import QUICK, STREAM, Allowance, Ground, mean_work
 from kgcf.training.batches import Batch, make_batch, rules_for, stream
 from kgcf.training.cost_model import CostModel, Work, fit_costs, prior_model
@@ -129,11 +128,9 @@ def _threads(ground: Ground, work: Work) -> int:
 
 def _steps(ground: Ground, count: int, size: int | None = None) -> Iterator[Asked]:
     """What the first steps ask, from the beginning again where the graph is small."""
-    training = ground.settings.training
-    passes, size = passes_of(ground.data.graph, ground.settings), size or training.batch_size
-    epoch = passes.epoch(training.seed, 0)
+    epoch, size = ground.first_epoch, size or ground.settings.training.batch_size
     for step in range(count):
-        yield epoch.take(np.arange(step * size, (step + 1) * size) % len(passes))
+        yield epoch.take(np.arange(step * size, (step + 1) * size) % len(epoch.order))
 
 
 def _batch(ground: Ground, settings: Settings, asked: Asked, step: int) -> Batch:
