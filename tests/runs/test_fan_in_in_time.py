@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -12,6 +13,7 @@ from kgcf.pipeline import fit, step_context
 from kgcf.runs import time_budget
 from kgcf.runs.survey.graph import Options, survey_graph
 from kgcf.runs.survey.ground import Ground
+from kgcf.runs.survey.steps import first_steps
 from kgcf.training.choice import FAN_IN
 from kgcf.training.passes import Epoch, Passes
 from kgcf.training.reach import measure_reach
@@ -47,6 +49,16 @@ def test_the_order_of_an_epoch_is_drawn_once_for_all_depths_and_fan_ins(monkeypa
     monkeypatch.setattr(Passes, "epoch", draw)
     assert len(surveyed(Options((2, 3), (4, 8), thinned=1)).passes) == 8
     assert drawn == [(0, 0)]
+
+
+def test_the_steps_of_a_survey_ask_for_the_whole_epoch_and_then_for_it_again() -> None:
+    data = dataset()
+    settings = configure("nbfnet", changes=(*SMALL, "training.remove=triple", "objective.answers=1"))
+    ground = Ground(data, settings, None, None, torch.device("cpu"), step_context)
+    count = len(data.graph)
+    asked = np.concatenate([step.triples[:, 0] for step in first_steps(ground, count // 4 + 1, 4)])
+    assert sorted(asked[:count]) == list(range(count))
+    assert asked[count:].tolist() == asked[: len(asked) - count].tolist()
 
 
 def test_a_fan_in_that_was_said_is_surveyed_alone() -> None:

@@ -79,7 +79,7 @@ def time_steps(
     planner = Planner(ground.data.graph, layers, everybody=settings.encoder.everybody)
     budget, found, spent = budget_for(model.encoder, context.memory), [], 0.0
     with Workers(1), torch.enable_grad():
-        for step, asked in enumerate(_steps(ground, most + 1)):
+        for step, asked in enumerate(first_steps(ground, most + 1)):
             began = ground.clock()
             batch = _batch(ground, settings, asked, step)
             total, _ = computer.compute(batch)
@@ -126,7 +126,7 @@ def _threads(ground: Ground, work: Work) -> int:
     return useful_threads(work.updates * training.batch_size, training.threads)
 
 
-def _steps(ground: Ground, count: int, size: int | None = None) -> Iterator[Asked]:
+def first_steps(ground: Ground, count: int, size: int | None = None) -> Iterator[Asked]:
     """What the first steps ask, from the beginning again where the graph is small."""
     epoch, size = ground.first_epoch, size or ground.settings.training.batch_size
     for step in range(count):
@@ -147,7 +147,7 @@ def count_passes(ground: Ground, layers: int, negatives: int, fan_in: int | None
     planner = Planner(ground.data.graph, layers, everybody=settings.encoder.everybody)
     budget = Budget(settings.training.memory_gb * 1e9, settings.encoder.width, settings.encoder.statistics)
     began, passes, total = ground.clock(), 0, np.zeros(2)
-    for step, asked in enumerate(_steps(ground, COUNTED // 8, 8)):
+    for step, asked in enumerate(first_steps(ground, COUNTED // 8, 8)):
         batch = _batch(ground, settings, asked, step)
         if len(batch):
             work = _work(planner, batch, settings, budget)
