@@ -189,6 +189,37 @@ def test_what_else_differs_between_two_variants_is_said(tmp_path: Path) -> None:
     assert "**Not counterfactual among these: encoder.context**" in text
 
 
+@pytest.mark.parametrize(
+    ("gains", "said"),
+    [
+        (
+            {"umls": 0.02, "kinships": 0.0202},
+            "asks for the counterfactual parts of preset `default`**: so it keeps them.",
+        ),
+        (
+            {"umls": -0.02, "kinships": -0.0202},
+            "speaks against the counterfactual parts of preset `default`**: so it sh",
+        ),
+        ({"umls": 0.02, "kinships": -0.02}, "does not decide about the counterfactual parts of preset `default`**"),
+        ({"umls": 0.02}, "What preset `default` should be cannot be told yet: it takes two graphs."),
+    ],
+)
+def test_what_default_should_be_is_for_validation_to_say(gains: dict[str, float], said: str, tmp_path: Path) -> None:
+    """Test says the opposite here, and is not asked."""
+    store = Store(tmp_path / "cells")
+    for cell in TARGETS["table3"]("default"):
+        if cell.dataset in gains and cell.seed < 2 and cell.variant in (PATHS, PLAIN):
+            best = 0.5 + cell.seed / 10 + (gains[cell.dataset] if cell.variant == PATHS else 0.0)
+            ranks = [1] * 9 if (cell.variant == PATHS) == (gains[cell.dataset] < 0) else [4] * 9
+            store.write(cell, {**pretended(cell, {}), "ranks": ranks, "validation": [0.1, best, None, best - 0.1]})
+    write_document(store, tmp_path / "results.md")
+    text = " ".join((tmp_path / "results.md").read_text().split())
+    assert said in text
+    assert "| umls | 0.5" in text.split("What does validation say?")[1]
+    mean = sum(gains.values()) / len(gains)
+    assert f"- {PATHS} against {PLAIN}: {mean:+.4f} (" in text
+
+
 def test_cells_of_other_questions_are_not_paired(tmp_path: Path) -> None:
     with pytest.raises(KgcfError, match="Cells of umls have 8 and 9 questions and cannot be paired"):
         written({table3_cells("nbfnet")[0]: [4] * 9, table3_cells(PATHS)[0]: [1] * 8}, tmp_path)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kgcf.reproduction.report.accuracy import accuracy_section
+from kgcf.reproduction.report.choosing import choosing_section
 from kgcf.reproduction.report.claims import claims_section
 from kgcf.reproduction.report.differences import differences_section
 from kgcf.reproduction.report.frequency import frequency_section
@@ -54,7 +55,7 @@ def _sections(gathered: Mapping[str, Gathered | None], folder: Path) -> list[str
     if table2 := gathered["table2"]:
         lines += substitutes_section(table2)
     if table3 := gathered["table3"]:
-        lines += [*differences_section(table3), *frequency_section(table3, folder)]
+        lines += [*differences_section(table3), *choosing_section(table3), *frequency_section(table3, folder)]
     if table4 := gathered["table4"]:
         lines += inference_section(table4)
     if figure2 := gathered["figure2"]:

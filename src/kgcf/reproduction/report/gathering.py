@@ -109,11 +109,21 @@ def markdown_table(titles: Sequence[str], rows: Iterable[Sequence[str]], words: 
 
 def over_seeds(results: Iterable[Result], metric: str, digits: int = 3) -> str:
     """Mean and, of several seeds, standard deviation of a metric."""
-    values = [float(result["metrics"][metric]) for result in results]
-    if not values:
+    return mean_and_spread((float(result["metrics"][metric]) for result in results), digits)
+
+
+def mean_and_spread(values: Iterable[float], digits: int) -> str:
+    """Mean and, of several, standard deviation; a dash of none."""
+    there = list(values)
+    if not there:
         return "–"
-    mean = f"{fmean(values):.{digits}f}"
-    return f"{mean} ± {stdev(values):.{digits}f}" if len(values) > 1 else mean
+    mean = f"{fmean(there):.{digits}f}"
+    return f"{mean} ± {stdev(there):.{digits}f}" if len(there) > 1 else mean
+
+
+def best_validation(result: Result) -> float | None:
+    """The validation MRR of the epoch that was kept; None where nothing was validated."""
+    return max((value for value in result.get("validation", ()) if value is not None), default=None)
 
 
 def spread_over(found: Gathered) -> str:

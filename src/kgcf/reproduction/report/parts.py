@@ -3,7 +3,7 @@
 from statistics import fmean
 
 from kgcf.reproduction.report.differences import LEVEL, compared, p_value, ranks_of
-from kgcf.reproduction.report.gathering import Gathered, markdown_table, over_seeds, spread_over
+from kgcf.reproduction.report.gathering import Gathered, best_validation, markdown_table, over_seeds, spread_over
 from kgcf.reproduction.significance import Comparison, compare_gains, holm
 from kgcf.reproduction.targets import ABLATIONS, CONTROLLED, WHOLE, WITHOUT, WITHOUT_CONTROL
 
@@ -140,13 +140,9 @@ def _by_validation(found: Gathered, dataset: str) -> str:
     """The variants that stand highest on validation, and where the two that matter stand."""
     means = {}
     for variant in found.variants():
-        best = [
-            max(values)
-            for result in found.results(dataset, variant).values()
-            if (values := [value for value in result.get("validation", ()) if value is not None])
-        ]
-        if best:
-            means[variant] = fmean(best)
+        best = [best_validation(result) for result in found.results(dataset, variant).values()]
+        if validated := [value for value in best if value is not None]:
+            means[variant] = fmean(validated)
     if not means:
         return f"- {dataset}: not computed yet."
     order = sorted(means, key=lambda variant: -means[variant])
