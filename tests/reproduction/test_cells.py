@@ -174,6 +174,16 @@ def test_default_and_nothing_counterfactual_differ_in_what_is_counterfactual_alo
     assert differing == {"decoder.treatment", "objective.alpha"}
 
 
+@pytest.mark.parametrize(("scale", "shorter"), [("default", {"wn18rr": 1, "drugmechdb": 2}), ("full", {})])
+def test_variants_of_a_graph_are_trained_equally_long_in_table3(scale: Scale, shorter: dict[str, int]) -> None:
+    epochs = defaultdict(set)
+    for cell in TARGETS["table3"](scale):
+        epochs[cell.dataset].add(configure(cell.preset, cell.dataset, changes=cell.changes).training.epochs)
+    files = {name: configure(benchmark=name).training.epochs for name in epochs}
+    assert epochs == {name: {shorter.get(name, files[name])} for name in files}
+    assert all(files[name] > count for name, count in shorter.items())
+
+
 def test_the_long_graph_is_cut_at_the_default_scale_alone() -> None:
     for scale, seeds, seconds in (("default", {0}, {300.0}), ("full", {0, 1, 2}, {None})):
         cells = [cell for cell in TARGETS["table1"](scale) if cell.dataset == LONG]  # type: ignore[arg-type]
