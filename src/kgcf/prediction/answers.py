@@ -230,14 +230,9 @@ def leave_out_itself(graph: KnowledgeGraph, entity: int, relation: int, possible
 class Scored:
     """What the model says about given triples; Q of them."""
 
-    logits: NDArray[np.float64]  # [Q] of unsupported ones those of a head of their own, comparable with no others
+    logits: NDArray[np.float64]  # [Q]
     reached: NDArray[np.bool_]  # [Q] whether any path leads from head to tail
     heard: NDArray[np.bool_]  # [Q] whether memory has a say
-
-    @property
-    def shown(self) -> NDArray[np.float64]:
-        """[Q] logits as people may compare them: NaN where neither path nor memory speaks for a triple."""
-        return np.where(self.reached | self.heard, self.logits, np.nan)
 
 
 def score_triples(observed: AnsweringGraph, triples: NDArray[np.int64], remove: Remove) -> Scored:

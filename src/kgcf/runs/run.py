@@ -218,15 +218,14 @@ class Run:
         graph: Any = None,  # noqa: ANN401
         observed: Observed = "all",
     ) -> NDArray[np.float64]:
-        """Logits of triples (NaN: neither path nor memory speaks for one), or their probabilities.
-
-        The question of one that is in the graph does not see what training hid: the triple, or all links of its ends.
+        """Logits of triples, or their probabilities; of one that is in the graph its question does not see what
+        training hid: the triple, or all links of its two ends.
         """
         bound = self.observe(graph, observed)
         asked = as_triples(bound, triples)
         found = score_triples(bound, asked, self.settings.training.hides)
         if not probabilities:
-            return found.shown
+            return found.logits
         return bound.probabilities(asked[:, 1], found.logits, found.reached, found.heard)
 
     def explain(
