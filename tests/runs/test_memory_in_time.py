@@ -84,7 +84,7 @@ def test_a_share_that_does_not_suffice_switches_memory_off_unless_it_must_be_on(
 def test_a_time_that_suffices_for_the_paths_alone_is_not_refused(
     data: Dataset, fitted: list[dict[str, object]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """400 passes of .4 s fit into 170 s; with 7 s of memory they do not."""
+    """400 passes of .4 s fit into 192 s; with 7 s of memory they do not."""
     monkeypatch.setattr(time_budget, "survey_graph", lambda *_: found())
     said: list[str] = []
 
@@ -94,11 +94,11 @@ def test_a_time_that_suffices_for_the_paths_alone_is_not_refused(
         return settle_in_time(given, given, data, seconds, here, say=said.append).settings
 
     assert settled(240).memory.enabled == "auto"
-    assert settled(170).memory.enabled == "off"
-    assert said[-1] == "  → memory: none, for 2 min 50 s do not suffice for paths and memory"
+    assert settled(192).memory.enabled == "off"
+    assert said[-1] == "  → memory: none, for 3 min 12 s do not suffice for paths and memory"
     with pytest.raises(TimeError, match="weighing memory"):
-        settled(170, "on")
-    with pytest.raises(TimeError, match="least is about 2 min (48|49|50) s") as refused:  # the least is without memory
+        settled(192, "on")
+    with pytest.raises(TimeError, match="least is about 3 min (8|9|10) s") as refused:  # the least is without memory
         settled(100)
     assert "weighing memory" not in str(refused.value)
 

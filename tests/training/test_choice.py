@@ -41,9 +41,23 @@ def test_a_choice_ends_in_time_and_more_time_never_promises_less(kind: str) -> N
     before, found = 0.0, survey(kind)
     for minutes in (3, 5, 10, 30, 60, 240, 1000):
         chosen = choose(found, minutes * MINUTE, EPOCHS)
-        assert chosen.seconds <= minutes * MINUTE * (1 - rule.RESERVE)
+        assert chosen.seconds <= rule.usable_seconds(minutes * MINUTE) < minutes * MINUTE * (1 - rule.RESERVE)
         assert chosen.worth >= before * (1 - rule.INDIFFERENT)
         before = chosen.worth
+
+
+def test_a_fifth_is_kept_back_of_a_short_time_and_little_more_than_a_tenth_of_a_long_one() -> None:
+    kept = {seconds: seconds - rule.usable_seconds(seconds) for seconds in (20.0, 100.0, 120.0, 1800.0)}
+    assert kept == pytest.approx({20.0: 4.0, 100.0: 20.0, 120.0: 22.0, 1800.0: 190.0})
+
+
+@pytest.mark.parametrize("matching", [1.0, 200.0])
+def test_with_the_least_time_something_fits_and_with_a_little_less_nothing(matching: float) -> None:
+    found = survey("sparse", stages={"matching": matching})
+    least = least_seconds(found, EPOCHS)
+    assert (least < rule.SHORT) is (matching < 10)  # both sides of where less is kept back
+    assert list_options(found, least * 1.001, EPOCHS)
+    assert not list_options(found, least * 0.999, EPOCHS)
 
 
 def test_passes_come_first_then_depth_then_negatives() -> None:

@@ -26,7 +26,8 @@ HALF_NEGATIVES = 1  # likewise for negatives
 THINNED = 0.97  # what passes with that fan-in are worth beside as many with all edges: .98, and where alike, all edges
 INDIFFERENT = 0.01  # of the worth: the cheapest choice that is not worse by more is taken,
 SAVING = 0.1  # of the time of the best: if it saves so much
-RESERVE = 0.1  # of the time: kept back for what the survey cannot know; a short run took 13 % more than was foreseen
+RESERVE = 0.1  # of the time: kept back for what the survey cannot know, a machine that becomes slower above all,
+SHORT = 100  # seconds; up to them twice as much, later so much more as here: a short survey knows less
 VALIDATION_SHARE = 0.15  # of the time that training and validation have: more only to validate LEAST_VALIDATED triples
 LEAST_VALIDATED = 1000  # triples; fewer do not tell models apart
 LEAST_STEPS = 50  # fewer are no training
@@ -83,15 +84,25 @@ def choose(survey: Survey, seconds: float, fixed: Fixed, spent: float = 0.0) -> 
 
 def list_options(survey: Survey, seconds: float, fixed: Fixed, spent: float = 0.0) -> list[Choice]:
     """Every depth, number of negatives and fan-in that was surveyed and ends in time, with as many passes as fit."""
-    usable = (seconds - spent) * (1 - RESERVE)
+    usable = usable_seconds(seconds - spent)
     return [option for cost in survey.passes if (option := _filled(survey, cost, usable, fixed)) is not None]
+
+
+def usable_seconds(seconds: float) -> float:
+    """What is left of a time when some of it has been kept back."""
+    return seconds - RESERVE * (seconds + min(seconds, SHORT))
+
+
+def _time_for(usable: float) -> float:
+    """The time of which so much is usable."""
+    short = usable / (1 - 2 * RESERVE)
+    return short if short <= SHORT else (usable + RESERVE * SHORT) / (1 - RESERVE)
 
 
 def least_seconds(survey: Survey, fixed: Fixed) -> float:
     """The least time in which anything can be trained."""
-    return min(_expected(survey, cost, _least_passes(survey, fixed), fixed)[0] for cost in survey.passes) / (
-        1 - RESERVE
-    )
+    least = _least_passes(survey, fixed)
+    return _time_for(min(_expected(survey, cost, least, fixed)[0] for cost in survey.passes))
 
 
 def _filled(survey: Survey, cost: PassCost, usable: float, fixed: Fixed) -> Choice | None:
