@@ -20,7 +20,7 @@ from kgcf.errors import SettingsError
 from kgcf.pipeline import Execution, fit, resume, step_context
 from kgcf.runs import time_budget
 from kgcf.runs.folder import SURVEY, RunFolder
-from kgcf.runs.survey import steps
+from kgcf.runs.survey import rankings, steps
 from kgcf.runs.survey.graph import options_for, survey_graph
 from kgcf.runs.survey.ground import Allowance, Ground
 from kgcf.runs.survey.stages import count_questions
@@ -272,6 +272,20 @@ def test_expensive_depths_are_predicted_and_not_run(monkeypatch: pytest.MonkeyPa
     assert 3 not in ran
     hopeless = steps.survey_passes(here, (2, 3, 4), (4,), Allowance(1e9, here.clock), 1e-9)
     assert [cost.layers for cost in hopeless] == [2]
+
+
+def test_what_is_compiled_first_leaves_the_time_to_measure_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a new machine the first ranking took all of the survey's time, and deeper ones were guessed at four times."""
+    now, real = [0.0], rankings._time_ranking
+
+    def compiling(*arguments: Any) -> float:
+        now[0] += 100.0 if now[0] == 0.0 else 0.0
+        return real(*arguments)
+
+    monkeypatch.setattr(rankings, "_time_ranking", compiling)
+    here = replace(ground(dataset()), clock=lambda: now[0])
+    found = rankings.survey_rankings(here, (2, 3, 4), Allowance(10.0, here.clock))
+    assert [cost.measured for cost in found] == [True, False, True]
 
 
 def test_losses_that_need_substitutes_are_part_of_what_is_timed() -> None:

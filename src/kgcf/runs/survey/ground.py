@@ -62,6 +62,10 @@ class Allowance:
     started: float = field(init=False)
 
     def __post_init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """They count from now on: what was compiled or loaded before, training needs anyway."""
         self.started = self.clock()
 
     @property

@@ -20,6 +20,7 @@ def survey_rankings(ground: Ground, depths: Sequence[int], allowance: Allowance)
     """What a question takes when all entities are ranked, by depth; measured while the allowance holds."""
     questions = _questions(ground)
     _time_ranking(ground, depths[0], questions[:1])  # compiles what is not compiled yet
+    allowance.begin()
     points: list[tuple[Work, float]] = []
     counted: list[tuple[int, Work, bool]] = []
     model = prior_model()

@@ -40,7 +40,7 @@ def survey_passes(
     long as the allowance holds. Times that were not measured come from the cost model.
     """
     time_steps(ground, depths[0], negatives[0], 1, 1, fan_in)  # compiles what is not compiled yet
-    allowance.started = ground.clock()
+    allowance.begin()
     counted: list[tuple[int, int, Work]] = []
     points: list[tuple[Work, float]] = []
     measured: set[tuple[int, int]] = set()
