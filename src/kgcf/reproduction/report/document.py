@@ -10,13 +10,9 @@ from kgcf.reproduction.report.claims import claims_section
 from kgcf.reproduction.report.differences import differences_section
 from kgcf.reproduction.report.frequency import frequency_section
 from kgcf.reproduction.report.gathering import Gathered, gather
-from kgcf.reproduction.report.others import (
-    distribution_section,
-    inference_section,
-    substitutes_section,
-    weights_section,
-)
+from kgcf.reproduction.report.others import distribution_section, inference_section, substitutes_section
 from kgcf.reproduction.report.parts import parts_section
+from kgcf.reproduction.report.weights import weights_section
 from kgcf.reproduction.store import Store
 from kgcf.reproduction.targets import TARGETS
 from kgcf.storage import make_folder, write_text

@@ -1,12 +1,10 @@
-"""Tables 2 and 4, figures 2 and 4 in words, numbers and pictures."""
+"""Tables 2 and 4 and figure 2 in words, numbers and pictures."""
 
 from pathlib import Path
 
 from kgcf.reproduction.published import INFERENCE
 from kgcf.reproduction.report import pictures
 from kgcf.reproduction.report.gathering import Gathered, markdown_table
-from kgcf.reproduction.store import Result
-from kgcf.reproduction.targets import TARGETS, WITHOUT
 
 
 def substitutes_section(found: Gathered) -> list[str]:
@@ -63,51 +61,3 @@ def distribution_section(found: Gathered, folder: Path) -> list[str]:
         lines += [f"![Relations of {cell.dataset}]({path.name})", ""]
         lines += [f"{cell.dataset}: {half} of {len(counts)} relations have half of the train triples.", ""]
     return lines
-
-
-def weights_section(found: Gathered, ablations: Gathered | None, folder: Path) -> list[str]:
-    """Figure 4: α and β; the ablations say what neither gives."""
-    lines = ["## Figure 4: the weights α and β", "", found.line, ""]
-    for dataset in found.datasets():
-        cells = {_weights(c.changes): r for c, r in found.found if c.dataset == dataset}
-        values = {place: float(result["metrics"]["hits@10"]) for place, result in cells.items()}
-        path = folder / f"figure4-{dataset.replace(':', '_')}.svg"
-        pictures.draw_weights(dataset, values, path)
-        best, worst = max(values, key=values.__getitem__), min(values, key=values.__getitem__)
-        planned = sum(cell.dataset == dataset for cell in TARGETS[found.target](found.scale))
-        settings = (
-            f"{len(values)} settings" if len(values) == planned else f"{len(values)} of {planned} settings so far"
-        )
-        lines += [f"![H@10 on {dataset} by α and β]({path.name})", ""]
-        lines += [
-            f"{dataset}: test H@10 from {values[worst]:.4f} (α = {worst[0]:g}, β = {worst[1]:g}) to {values[best]:.4f} "
-            f"(α = {best[0]:g}, β = {best[1]:g}) over {settings}; one seed.{_error(cells[best], values)}"
-            f"{_neither(ablations, dataset)} Where the maximum lies was not chosen on validation.",
-            "",
-        ]
-    return lines
-
-
-def _neither(ablations: Gathered | None, dataset: str) -> str:
-    """The same model, seed and passes with α = β = 0, where the ablations have it."""
-    result = None if ablations is None else ablations.results(dataset, WITHOUT).get(0)
-    if result is None:
-        return " The smallest weights are nearly no counterfactual loss."
-    return f" Without counterfactual losses (α = β = 0, the same seed): {result['metrics']['hits@10']:.4f}."
-
-
-def _error(best: Result, values: dict[tuple[float, float], float]) -> str:
-    """How much of the spread one test set and one seed can make by themselves."""
-    interval = best.get("intervals", {}).get("hits@10")
-    if interval is None:
-        return ""
-    within = sum(value >= interval["low"] for value in values.values())
-    return (
-        f" A single H@10 here is known to {interval['low']:.4f} – {interval['high']:.4f} (the best one's 95 % interval "
-        f"over questions); {within} of the {len(values)} lie within it."
-    )
-
-
-def _weights(changes: tuple[str, ...]) -> tuple[float, float]:
-    named = dict(change.split("=") for change in changes)
-    return float(named["objective.alpha"]), float(named["objective.beta"])

@@ -29,7 +29,7 @@ def draw_distribution(dataset: str, relations: Mapping[str, Mapping[str, Any]], 
     _finish(figure, axes, path)
 
 
-def draw_weights(dataset: str, values: Mapping[tuple[float, float], float], path: Path) -> None:
+def draw_weights(dataset: str, variant: str, values: Mapping[tuple[float, float], float], path: Path) -> None:
     """A heat map: α downwards, β to the right."""
     alphas, betas = (sorted({place[i] for place in values}) for i in (0, 1))
     figure = Figure(figsize=(4.6, 3.8), layout="constrained")
@@ -49,7 +49,7 @@ def draw_weights(dataset: str, values: Mapping[tuple[float, float], float], path
     axes.set_yticks(range(len(alphas)), [f"{alpha:g}" for alpha in alphas])
     axes.set_xlabel("β")
     axes.set_ylabel("α")
-    axes.set_title(f"Test H@10, one seed: {drawable(dataset)}", loc="left")
+    axes.set_title(f"Test H@10, one seed: {drawable(dataset)}\n{variant}", loc="left", fontsize=11)
     save_picture(figure, path)
 
 
