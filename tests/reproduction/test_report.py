@@ -154,7 +154,7 @@ def test_the_weights_that_validation_prefers_are_said_and_whether_tables_use_the
     said = " ".join((tmp_path / "results.md").read_text().split())
     assert "wn18rr:v1, KGCF (paper): test H@10 from 0.7500 (α = 1, β = 1) to 0.9000 (α = 0.001, β = 0.001)" in said
     assert "Validation prefers α = 1, β = 1 (MRR 0.5500; the least is 0.4000), which has test H@10 0.7500." in said
-    assert "KGCF (paper, tuned) of tables 1 and 3 has α = 0.01, β = 0.001." in said
+    assert "KGCF (paper, tuned) of tables 1 and 3 has α = 1, β = 0.001." in said
     assert "Without counterfactual losses" not in said  # which the ablations know of another model
 
 

@@ -35,7 +35,7 @@ OWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "nbfnet": ("nbfnet", ()),
     "NBFNet + T": ("nbfnet", ("decoder.treatment=true",)),
     "KGCF (paper)": ("paper", ()),
-    "KGCF (paper, tuned)": ("paper", ("objective.alpha=0.01", "objective.beta=0.001")),  # by validation: figure 4
+    "KGCF (paper, tuned)": ("paper", ("objective.alpha=1.0", "objective.beta=0.001")),  # by validation: figure 4
     "KGCF (default, paths alone)": ("default", _PATHS_ALONE),
     "KGCF (default)": ("default", ()),
     "default, nothing counterfactual": (
