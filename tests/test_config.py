@@ -25,7 +25,7 @@ def test_presets() -> None:
     assert fast.model_copy(update={"encoder": default.encoder, "training": default.training}) == default
     assert (paper.treatment.leave_one_out, paper.matching.candidates, paper.encoder.context) == (False, "all", "none")
     assert (paper.objective.cf_target, paper.objective.disc_pairs) == ("printed", "all")
-    assert (paper.objective.alpha, paper.objective.beta) == (0.1, 0.1)
+    assert (paper.objective.alpha, paper.objective.beta) == (1.0, 0.001)  # of the paper's grid, by validation
     assert (nbfnet.decoder.treatment, nbfnet.objective.alpha, nbfnet.objective.beta) == (False, 0.0, 0.0)
     assert nbfnet.encoder.context == "none"
     assert not nbfnet.needs_matching

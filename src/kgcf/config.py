@@ -94,7 +94,7 @@ PRESETS: dict[str, Values] = {
         **_PLAIN,
         "treatment": {"leave_one_out": False},
         "matching": {"candidates": "all"},
-        "objective": {"cf_target": "printed", "disc_pairs": "all", "alpha": 0.1, "beta": 0.1},
+        "objective": {"cf_target": "printed", "disc_pairs": "all", "alpha": 1.0, "beta": 0.001},  # by figure 4
     },
     "nbfnet": {**_PLAIN, "decoder": {"treatment": False}, "objective": {"alpha": 0.0, "beta": 0.0}},
 }

@@ -24,7 +24,7 @@ from kgcf.reproduction.targets import (
     PATHS,
     PLAIN,
     TARGETS,
-    TUNED,
+    TENTHS,
     WHOLE,
     WITHOUT,
     WITHOUT_CONTROL,
@@ -59,7 +59,7 @@ def pretended(cell: Cell, better: Mapping[str, int]) -> dict[str, Any]:
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """Results of all trained cells at the default scale, invented."""
     made = Store(tmp_path_factory.mktemp("invented") / "cells")
-    gains = {PATHS: 6, DEFAULT: 10, "NBFNet + T": 0, PAPER: -4, TUNED: -3, "transe": 9, WHOLE: 3}
+    gains = {PATHS: 6, DEFAULT: 10, "NBFNet + T": 0, PAPER: -4, TENTHS: -3, "transe": 9, WHOLE: 3}
     for target in ("table1", "table3", "figure4", "ablations"):
         for cell in TARGETS[target]("default"):
             made.write(cell, pretended(cell, {**gains, CONTROL: 5}))
@@ -84,7 +84,7 @@ def test_the_document_says_what_the_files_say(store: Store, tmp_path: Path) -> N
     assert "KGCF (default), with memory where it helps: 0.365 ± 0.000." in said  # no part of the paper's claim
     assert "- umls: no, with random labels they do better." in text  # the control of the ablations
     assert f"### {PATHS} against {PLAIN}" in text  # the pair that differs in nothing else
-    assert f"| KGCF is better than NBFNet: {TUNED} against nbfnet (table 3) | worse on umls, " in text
+    assert f"| KGCF is better than NBFNet: {PAPER} against nbfnet (table 3) | worse on umls, " in text
     assert f"help our own model: {PATHS} against {PLAIN} (table 3) | better on umls, " in text
     assert "| the gain sits at rare relations (table 3) | no, at frequent ones: umls, " in text
     assert "| 1.20 times NBFNet's (the paper: 1.05) |" in text
@@ -142,7 +142,7 @@ def test_numbers_of_the_heat_map_can_be_read_and_open_cells_have_none(
     assert colours == {"0.200": "white", "0.900": "black", "0.300": "white", "open": pictures._GREY}
 
 
-def test_the_weights_that_validation_prefers_are_said_and_whether_tables_use_them(tmp_path: Path) -> None:
+def test_the_weights_that_validation_prefers_are_said_beside_those_of_the_preset(tmp_path: Path) -> None:
     """Of the paper's model; test prefers others here."""
     grid = [cell for cell in TARGETS["figure4"]("default") if cell.variant == PAPER]
     assert len(grid) == 16
@@ -154,7 +154,7 @@ def test_the_weights_that_validation_prefers_are_said_and_whether_tables_use_the
     said = " ".join((tmp_path / "results.md").read_text().split())
     assert "wn18rr:v1, KGCF (paper): test H@10 from 0.7500 (α = 1, β = 1) to 0.9000 (α = 0.001, β = 0.001)" in said
     assert "Validation prefers α = 1, β = 1 (MRR 0.5500; the least is 0.4000), which has test H@10 0.7500." in said
-    assert "KGCF (paper, tuned) of tables 1 and 3 has α = 1, β = 0.001." in said
+    assert "Preset `paper` has α = 1, β = 0.001." in said
     assert "Without counterfactual losses" not in said  # which the ablations know of another model
 
 
@@ -174,22 +174,22 @@ def table3_cells(variant: str) -> list[Cell]:
 
 def test_what_only_the_questions_say_is_not_settled(tmp_path: Path) -> None:
     """Two of three trainings are worse, one is better: over questions that looks sure, over trainings it is not."""
-    base, tuned = table3_cells("nbfnet")[:3], table3_cells(TUNED)[:3]
+    base, paper = table3_cells("nbfnet")[:3], table3_cells(PAPER)[:3]
     cells = {**dict.fromkeys(base, [2] * 400)}
-    cells |= dict(zip(tuned, ([1] * 90 + [2] * 310, [4] * 250 + [2] * 150, [4] * 260 + [2] * 140), strict=True))
+    cells |= dict(zip(paper, ([1] * 90 + [2] * 310, [4] * 250 + [2] * 150, [4] * 260 + [2] * 140), strict=True))
     text = written(cells, tmp_path)
-    assert "umls: no, nbfnet (0.500) is before KGCF (paper, tuned) (0.431)" in text
+    assert "umls: no, nbfnet (0.500) is before KGCF (paper) (0.431)" in text
     assert "over seeds p 0.527" in text  # Welch's test where one of the two has no spread
-    assert "**KGCF (paper, tuned) is not shown to differ on any graph**" in text
+    assert "**KGCF (paper) is not shown to differ on any graph**" in text
     assert "Over questions alone it is worse on umls: so with these seeds, not settled for others." in text
     assert "1 of 9 graphs so far" in text
-    assert f"nor of “NBFNet + T” and “{PAPER}” and “{PATHS}” and “{PLAIN}”." in text  # what is asked for and not there
+    assert f"nor of “NBFNet + T” and “{TENTHS}” and “{PATHS}” and “{PLAIN}”." in text  # what is asked for and not there
 
 
 def test_one_seed_settles_nothing_and_says_so(tmp_path: Path) -> None:
-    cells = {table3_cells("nbfnet")[0]: [4] * 400, table3_cells(TUNED)[0]: [1] * 200 + [4] * 200}
+    cells = {table3_cells("nbfnet")[0]: [4] * 400, table3_cells(PAPER)[0]: [1] * 200 + [4] * 200}
     text = written(cells, tmp_path)
-    assert "**KGCF (paper, tuned) is not shown to differ on any graph**" in text
+    assert "**KGCF (paper) is not shown to differ on any graph**" in text
     assert "it is better on umls" in text
     assert "| not shown on any graph; not settled: better on umls | 1 of 9 graphs so far, seeds: 1;" in text
     assert "| not begun | |" in text

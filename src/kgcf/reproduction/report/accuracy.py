@@ -9,9 +9,9 @@ from scipy import stats
 from kgcf.reproduction.published import PUBLISHED, SLIPS, Printed
 from kgcf.reproduction.report.differences import p_value
 from kgcf.reproduction.report.gathering import Gathered, markdown_table, over_seeds, spread_over
-from kgcf.reproduction.targets import DEFAULT, PATHS, TARGETS, TUNED
+from kgcf.reproduction.targets import DEFAULT, PAPER, PATHS, TARGETS
 
-_PRINTED_NAME = {TUNED: "kgcf", PATHS: "kgcf"}
+_PRINTED_NAME = {PAPER: "kgcf", PATHS: "kgcf"}
 _METRICS = ("mrr", "mr", "hits@1", "hits@3", "hits@10")
 
 

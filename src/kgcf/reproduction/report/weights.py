@@ -6,7 +6,7 @@ from kgcf.config import configure
 from kgcf.reproduction.report import pictures
 from kgcf.reproduction.report.gathering import Gathered, best_validation
 from kgcf.reproduction.store import Result
-from kgcf.reproduction.targets import OWN, PAPER, PATHS, TARGETS, TUNED, WITHOUT
+from kgcf.reproduction.targets import PAPER, PATHS, TARGETS, WITHOUT
 
 Place = tuple[float, float]  # α, β
 
@@ -78,9 +78,8 @@ def _preferred(grid: dict[Place, Result]) -> str:
 
 
 def _used() -> str:
-    preset, changes = OWN[TUNED]
-    chosen = configure(preset, changes=changes).objective
-    return f" {TUNED} of tables 1 and 3 has {_spoken((chosen.alpha, chosen.beta))}."
+    chosen = configure("paper").objective
+    return f" Preset `paper` has {_spoken((chosen.alpha, chosen.beta))}."
 
 
 def _spoken(place: Place) -> str:
