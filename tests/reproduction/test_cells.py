@@ -117,6 +117,8 @@ def test_ablations_name_every_discrepancy_and_control_what_asks_for_substitutes(
     assert asked.objective == control.objective
     assert (asked.objective.cf_state, control.treatment.method) == ("substitute", "shuffled_core")
     assert losses["L_CF flips and asks"].objective.cf_state == "both"
+    assert losses["losses of preset paper"].objective == configure("paper").objective
+    assert losses["losses of preset paper"].treatment.leave_one_out  # all else as in preset default
 
 
 def test_what_the_control_decides_has_several_seeds_and_the_full_scale_has_them_everywhere() -> None:

@@ -153,6 +153,12 @@ def figure4(scale: Scale) -> list[Cell]:
 
 _STRONG = ("objective.alpha=0.1", "objective.beta=0.1")  # the counterfactual losses at a weight that can matter
 _ASKED = ("objective.cf_state=substitute", "objective.cf_pairs=all")
+_AS_PRINTED = (
+    "objective.alpha=1.0",
+    "objective.beta=0.001",
+    "objective.cf_target=printed",
+    "objective.disc_pairs=all",
+)  # the losses of preset `paper`, whose weights validation chose
 _ALL_ALIKE = ("encoder.context=none", "training.skip_unreached=false")  # nothing tells reached from unreached
 ABLATIONS: dict[str, tuple[str, ...]] = {
     "all parts (α = β = 0.1)": (),
@@ -166,6 +172,8 @@ ABLATIONS: dict[str, tuple[str, ...]] = {
     "without leave-one-out": ("treatment.leave_one_out=false",),
     "candidates all": ("matching.candidates=all",),
     "target printed": ("objective.cf_target=printed",),
+    "losses of preset paper": _AS_PRINTED,
+    "losses of preset paper, shuffled (control)": (*_AS_PRINTED, "treatment.method=shuffled_core"),
     "L_CF weighted by distance": ("objective.cf_weight=distance",),
     "L_CF of the nearest quarter": ("objective.cf_weight=0.25",),
     "L_CF asks for substitutes": _ASKED,
@@ -188,7 +196,11 @@ ABLATIONS: dict[str, tuple[str, ...]] = {
 WHOLE, WITHOUT = list(ABLATIONS)[:2]
 CONTROL = "treatment shuffled (control)"
 WITHOUT_CONTROL = "no counterfactual losses, shuffled (control)"  # random labels reach the decoder, no loss uses them
-CONTROLLED = {WHOLE: CONTROL, "L_CF asks for substitutes": "L_CF asks for substitutes, shuffled (control)"}
+CONTROLLED = {
+    WHOLE: CONTROL,
+    "losses of preset paper": "losses of preset paper, shuffled (control)",
+    "L_CF asks for substitutes": "L_CF asks for substitutes, shuffled (control)",
+}
 DECISIVE = {WITHOUT, WITHOUT_CONTROL, *CONTROLLED, *CONTROLLED.values()}  # what "more than random labels?" rests on
 
 
