@@ -20,8 +20,8 @@ def parts_section(found: Gathered) -> list[str]:
     lines = ["## Ablations", "", found.line, ""]
     lines += [
         "One part changed at a time; the two rows of the semantics are to be compared with each other. The "
-        "counterfactual losses have weight 0.1 here, at which they can matter, except for those of preset `paper` (α = 1, "
-        "β = 0.001, which validation chose); preset `default` weighs them less. "
+        "counterfactual losses have weight 0.1 here, at which they can matter, except for those of preset `paper` "
+        "(α = 1, β = 0.001, which validation chose); preset `default` weighs them less. "
         f"Test MRR, paths alone{spread_over(found)}; in brackets the difference to "
         f"“{WHOLE}” over the seeds that both have, * where a permutation test over questions says that it is not 0 "
         f"(p < {LEVEL}, corrected by Holm over the variants of the graph; of these seeds, not of others); –: not "
