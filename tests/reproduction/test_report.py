@@ -59,7 +59,7 @@ def pretended(cell: Cell, better: Mapping[str, int]) -> dict[str, Any]:
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """Results of all trained cells at the default scale, invented."""
     made = Store(tmp_path_factory.mktemp("invented") / "cells")
-    gains = {PATHS: 6, DEFAULT: 10, "NBFNet + T": 0, PAPER: -4, TENTHS: -3, "transe": 9, WHOLE: 3}
+    gains = {PATHS: 6, DEFAULT: 10, "NBFNet + T": 0, PAPER: -4, TENTHS: 2, "transe": 9, WHOLE: 3}
     for target in ("table1", "table3", "figure4", "ablations"):
         for cell in TARGETS[target]("default"):
             made.write(cell, pretended(cell, {**gains, CONTROL: 5}))
