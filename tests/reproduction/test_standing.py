@@ -62,6 +62,13 @@ def test_settings_that_are_new_or_gone_and_what_others_settle_outdate_nothing() 
     assert any("training.budget" in each for each in said)  # nobody else chooses it without a given time
 
 
+def test_only_what_substitutes_depend_on_outdates_a_table_of_them() -> None:
+    cell = TARGETS["table2"]("quick")[0]
+    assert changed_settings(cell, recorded(cell, objective__alpha=0.7, training__epochs=3)["configuration"]) == ()
+    for name in ("treatment__method", "space__dimension", "matching__candidates", "training__remove"):
+        assert name.split("__")[1] in str(changed_settings(cell, recorded(cell, **{name: 9})["configuration"]))
+
+
 def test_reports_and_lists_say_it(tmp_path: Path) -> None:
     store = Store(tmp_path)
     first, second, third = TARGETS["table3"]("quick")[:3]

@@ -13,6 +13,7 @@ from kgcf.runs.time_budget import CHOSEN, is_given
 Word = Literal["open", "done", "outdated", "damaged"]
 _MACHINE = ("training.threads", "training.checkpoint_seconds", "training.memory_gb", "baseline.seconds")
 _TIMED = ("training.budget", "training.validate_triples")  # a survey chooses them, for the time that there is
+_PAIRED_BY = ("treatment.", "space.", "matching.", "training.remove")  # all that substitutes depend on
 _SHOWN = 3
 
 
@@ -73,11 +74,18 @@ def _configured(cell: Cell) -> Settings:
     return configure(cell.preset, cell.dataset, changes=cell.changes, seed=cell.seed)
 
 
+def _names(settings: Settings) -> set[str]:
+    """All settings, `section.key`."""
+    return {f"{section}.{key}" for section, values in settings.model_dump(mode="json").items() for key in values}
+
+
 def _settled(cell: Cell, now: Settings) -> set[str]:
     """What changes nothing, or is not the settings' to say: left to the machine, to the data or to a given time."""
     found = set(_MACHINE)
     if now.memory.enabled == "off" or now.baseline is not None:  # how it would be trained changes nothing
         found |= {f"memory.{key}" for key in type(now.memory).model_fields if key != "enabled"}
+    if cell.kind == "substitutes":
+        return {name for name in _names(now) if not name.startswith(_PAIRED_BY)}
     if cell.kind != "train" or now.baseline is not None:
         return found
     if now.training.remove == "auto":
