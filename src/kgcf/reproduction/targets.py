@@ -21,7 +21,7 @@ _STATED = 5 * _MINUTE  # for every model on a large graph and for the baselines 
 _SHALLOW = {"fb15k-237": 3}  # layers in this time: with the four of its file the test alone takes as long
 _UNTIL_SATISFIED = ("training.patience=20", "training.epochs=300")  # the best epoch by validation is kept
 _ONE_EPOCH = ("training.epochs=1",)
-_FEW_NEGATIVES = ("objective.negatives=32", "objective.negatives_from=all")  # as the paper has them; a third of the time
+_FEW_NEGATIVES = ("objective.negatives=32", "objective.negatives_from=all")  # the paper has 32; a third of the time
 _SHORTER = {
     "wn18rr": _ONE_EPOCH,
     "drugmechdb": ("training.epochs=2",),
@@ -93,9 +93,7 @@ def _small(dataset: str, seed: int, cut: bool) -> list[Cell]:
     cells = []
     for name in BASELINES if seed == 0 or not cut else ():
         changes = () if name in _ONCE else _UNTIL_SATISFIED
-        cells.append(
-            Cell("train", dataset, name, name, seed=seed, changes=changes, seconds=_STATED if cut else None)
-        )
+        cells.append(Cell("train", dataset, name, name, seed=seed, changes=changes, seconds=_STATED if cut else None))
     return cells + [own_cell(dataset, variant, seed) for variant in (BASE, PAPER, PATHS, DEFAULT)]
 
 
