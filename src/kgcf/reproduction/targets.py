@@ -18,7 +18,9 @@ WEIGHTS: tuple[str, ...] = ("0.001", "0.01", "0.1", "1.0")  # the paper's grid o
 LONG = "family"  # small, and still hours for a graph network: cut at the default scale
 _MINUTE = 60.0
 _STATED = 5 * _MINUTE  # for every model on a large graph and for the baselines on LONG: none is trained to its end
-_SHALLOW = {"fb15k-237": 3}  # layers in this time: with the four of its file the test alone takes as long
+_AS_LONG = {
+    "fb15k-237": ("encoder.layers=3", "training.epochs=1")
+}  # our own there: training takes about as long, and ranking the test triples by paths as long again
 _UNTIL_SATISFIED = ("training.patience=20", "training.epochs=300")  # the best epoch by validation is kept
 _ONE_EPOCH = ("training.epochs=1",)
 _FEW_NEGATIVES = ("objective.negatives=32", "objective.negatives_from=all")  # the paper has 32; a third of the time
@@ -62,8 +64,7 @@ def _same_shape(dataset: str, seconds: float | None) -> tuple[str, ...]:
     if seconds is None:
         return ()
     settings = configure(benchmark=dataset)
-    layers = _SHALLOW.get(dataset, settings.encoder.layers) if seconds <= _STATED else settings.encoder.layers
-    return f"encoder.layers={layers}", f"objective.negatives={settings.objective.negatives}"
+    return f"encoder.layers={settings.encoder.layers}", f"objective.negatives={settings.objective.negatives}"
 
 
 def table1(scale: Scale) -> list[Cell]:
@@ -84,8 +85,15 @@ def table1(scale: Scale) -> list[Cell]:
             stated = published_settings(dataset, name) if scale == "full" else ()
             changes = () if name in _ONCE else (*large, *stated)
             cells.append(Cell("train", dataset, name, name, seed=seed, changes=changes, seconds=budget))
-        cells += [own_cell(dataset, variant, seed, seconds=budget) for variant in (BASE, PAPER, PATHS, DEFAULT)]
+        cells += _own_large(dataset, seed, budget, scale)
     return cells
+
+
+def _own_large(dataset: str, seed: int, budget: float, scale: Scale) -> list[Cell]:
+    """Our own variants on a large graph in the stated time; where it is too little, passes whose training takes it."""
+    if scale == "default" and dataset in _AS_LONG:  # a memory takes half an hour more
+        return [own_cell(dataset, variant, seed, _AS_LONG[dataset]) for variant in (BASE, PAPER, PATHS)]
+    return [own_cell(dataset, variant, seed, seconds=budget) for variant in (BASE, PAPER, PATHS, DEFAULT)]
 
 
 def _small(dataset: str, seed: int, cut: bool) -> list[Cell]:
