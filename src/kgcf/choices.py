@@ -24,4 +24,5 @@ Psi = Literal["frequency", "uniform", "inverse"]  # weight of a relation in the 
 Candidates = Literal["observed", "all"]  # pairs that may be substitutes: those that a train triple links, or all
 RemoveRule = Literal["auto", "triple", "pair"]  # what a question about a triple of the graph hides
 
+REPORT = "report"  # what `kgcf reproduce` takes beside its targets: write of all that is finished
 CPU = "cpu"  # the device that is always there

@@ -1,4 +1,4 @@
-"""Times as people write them: `90s`, `30m`, `2h`, a number of seconds, `none`; and as they read them."""
+"""Times as people write them: `90s`, `30m`, `2h`, a number of seconds, `none`, `auto`; and as they read them."""
 
 import math
 import re
@@ -10,7 +10,12 @@ AUTO = "auto"  # what suits the data
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _FEW_MINUTES = 600  # seconds: below, half a minute makes a difference
 _WRITTEN = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(s|m|h)?")
-_ADVICE = "Write 90s, 30m or 2h, a number of seconds, or none for no limit"
+_ADVICE = "Write 90s, 30m or 2h, a number of seconds, none for no limit, or auto"
+
+
+def is_auto(value: str | float | None) -> bool:
+    """Whether a time is left to the data."""
+    return isinstance(value, str) and value.strip().lower() == AUTO
 
 
 def read_duration(value: str | float | None) -> float | None:

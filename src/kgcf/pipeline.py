@@ -17,7 +17,7 @@ from kgcf.causal.treatment import Treatment
 from kgcf.config import PRESETS, Changes, Settings, benchmark_note, configure
 from kgcf.data.dataset import Dataset
 from kgcf.data.source import read
-from kgcf.durations import AUTO, read_duration
+from kgcf.durations import AUTO, is_auto, read_duration
 from kgcf.evaluation.results import Evaluation
 from kgcf.machine.devices import CPU, find_device
 from kgcf.machine.provenance import provenance, running_commit
@@ -76,7 +76,7 @@ def fit(
     calibration and an evaluation on test may take together: "30m", seconds, or "none"; if not given, half an hour for
     data that we have no file of settings for. Progress is shown on a terminal and in a notebook, or as `progress` says.
     """
-    if time != AUTO:
+    if not is_auto(time):
         read_duration(time)  # a mistake in it is said before anything is read
     target = find_device(device)
     data = source if isinstance(source, Dataset) else read(source)
@@ -175,7 +175,8 @@ def _settled(
     settings, world = configured(preset), execution.world
     if settings.baseline is not None:
         check_baseline(settings.baseline, data, world, device)
-        return InTime(within(settings, None if time == AUTO else read_duration(time)))
+        limit = None if is_auto(time) else read_duration(time)
+        return InTime(within(settings, limit, monotonic() - execution.started))
     if not world.leads:
         return InTime(settings)  # what the leader settles is read from its folder
     given = configured("default")  # the empty preset: what others than the preset say
@@ -242,7 +243,8 @@ def _train_baseline(
     folder: RunFolder, data: Dataset, settings: Settings, execution: Execution, device: torch.device, resumed: bool
 ) -> Run:
     """Another model: no causal stages, its own way of training, everything else as with KGCF."""
-    trainer = baseline_trainer(folder, data, settings, execution.listener, device, _key(data, settings))
+    key = _key(data, settings)
+    trainer = baseline_trainer(folder, data, settings, execution.listener, device, key, execution.started)
     if resumed and trainer.checkpoint is not None and trainer.checkpoint.is_file():
         trainer.resume()
     if resumed:

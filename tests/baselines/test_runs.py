@@ -1,6 +1,7 @@
 """Baselines as runs: trained, stopped, resumed, opened, asked; like KGCF's in everything that a user sees."""
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -153,6 +154,28 @@ def test_no_epoch_begins_that_would_end_after_the_time(monkeypatch: pytest.Monke
     assert (len(history) + 1) * each + after > 20.0
 
 
+def test_without_validation_a_share_of_the_time_is_kept_for_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = configure(baseline="frequency", changes=["training.epochs=500"])
+    Clock(monkeypatch, 1.0)
+    trainer = BaselineTrainer(new_baseline(settings, dataset().graph), settings.training, None, seconds=100.0)
+    assert 60.0 < sum(entry["seconds"] for entry in trainer.run().history) <= 70.0
+
+
+def test_a_time_counts_from_the_start_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    late = Execution(started=time.monotonic() - 50.0)
+    with pytest.raises(SettingsError, match="A time of 40 s is over before training begins: reading and loading took"):
+        kgcf.fit(dataset(), tmp_path / "run", model="frequency", time="40s", execution=late)
+    assert not (tmp_path / "run").exists()
+
+    def tell(trainer: BaselineTrainer) -> None:
+        assert trainer.seconds is not None
+        raise RuntimeError(f"{20.0 < trainer.seconds <= 40.0}")
+
+    monkeypatch.setattr(BaselineTrainer, "run", tell)
+    with pytest.raises(RuntimeError, match="True"):
+        kgcf.fit(dataset(), tmp_path / "run", model="frequency", time="90s", execution=late)
+
+
 def test_an_epoch_is_broken_off_where_it_would_last_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = configure(baseline="drum", changes=["training.epochs=9", "training.batch_size=2", "baseline.hidden=4"])
     model = new_baseline(settings, dataset().graph)
@@ -167,10 +190,11 @@ def test_an_epoch_is_broken_off_where_it_would_last_too_long(monkeypatch: pytest
     assert not np.array_equal(next(iter(model.parameters())).detach().numpy(), before.numpy())
 
 
-def test_a_run_says_that_the_time_broke_its_epoch_off(tmp_path: Path) -> None:
+def test_a_run_says_that_the_time_broke_its_epoch_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the terminal, in the log, also after a resume, and in the protocol of its results."""
     data, folder = write_folder(dataset(), tmp_path / "tiny"), tmp_path / "run"
-    options = ["--model", "drum", "--time", "0.001s", "--set", "training.batch_size=2", "--set", "baseline.hidden=4"]
+    monkeypatch.setattr("kgcf.training.baseline_loop._UNKNOWN", 1.0)  # nothing is left for training
+    options = ["--model", "drum", "--time", "90s", "--set", "training.batch_size=2", "--set", "baseline.hidden=4"]
     app = typer.Typer()
     app.command()(train_command)
     done = CliRunner().invoke(app, [str(data), "--output", str(folder), *options])

@@ -24,7 +24,7 @@ def test_a_real_difference_is_found_and_none_is_not() -> None:
     better = np.maximum(1, first - generator.integers(0, 3, first.shape))
     found = compare_ranks(first, better)
     assert found.difference.low > 0
-    assert found.effect > 0
+    assert 0 < found.effect.low < found.effect.value < found.effect.high
     assert max(found.t_test, found.permutation) < 0.001
     by_question = (1 / better - 1 / first).mean(axis=0)
     assert found.t_test == pytest.approx(stats.ttest_rel((1 / better).mean(0), (1 / first).mean(0)).pvalue)
@@ -33,7 +33,7 @@ def test_a_real_difference_is_found_and_none_is_not() -> None:
     shuffled = generator.permuted(first, axis=1)
     assert compare_ranks(first, shuffled).permutation > 0.05
     same = compare_ranks(first[:1], first[:1])
-    assert (same.t_test, same.permutation, same.effect, same.seed_test) == (1.0, 1.0, 0.0, None)
+    assert (same.t_test, same.permutation, same.effect.value, same.seed_test) == (1.0, 1.0, 0.0, None)
 
 
 def test_holm_multiplies_by_what_is_left_and_never_falls() -> None:

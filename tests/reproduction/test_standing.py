@@ -87,6 +87,33 @@ def test_reports_and_lists_say_it(tmp_path: Path) -> None:
         reproduce("report", "--results", tmp_path, "--document", tmp_path / "r.md")
 
 
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        ({"metrics": None}, "it has no metrics"),
+        ({"metrics": {"mrr": 0.5}}, "it has no mr, hits@10"),
+        ({"times": {}}, "it has no training_seconds"),
+        ({"ranks": None}, "it has no ranks"),
+        ({"configuration": []}, "it has no configuration"),
+        ({"machine": "mine"}, "it has no machine"),
+        ({"cell": {}}, "it does not say which cell it is of"),
+        ({"cell": replace(CELL, dataset="world").to_json()}, "it is the result of another cell, train-world"),
+    ],
+)
+def test_a_file_that_is_no_whole_result_of_its_cell_is_damaged(harm: dict[str, Any], said: str, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(CELL, recorded(CELL))
+    assert [cell for cell, _ in store.finished()] == [CELL]
+    found = json.loads(store.file(CELL).read_text()) | harm
+    store.file(CELL).write_text(json.dumps({key: value for key, value in found.items() if value is not None}))
+    standing = standing_of(store, CELL)
+    assert standing.word == "damaged"
+    assert said in standing.why
+    assert not [cell for cell, _ in store.finished() if cell == CELL]
+    with pytest.raises(StorageError, match="is damaged"):
+        gather(store, "table3")
+
+
 def test_outdated_cells_are_computed_when_asked_and_damaged_ones_always(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

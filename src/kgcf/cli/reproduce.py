@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kgcf.choices import REPORT
 from kgcf.errors import SettingsError
 from kgcf.machine.interrupts import importing
 from kgcf.screen import Screen, cell
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from kgcf.reproduction.cells import Cell, Scale
     from kgcf.reproduction.store import Store
     from kgcf.reproduction.work import Outcome
-
-REPORT = "report"
 
 
 def reproduce_command(
@@ -53,6 +52,10 @@ def reproduce_command(
         from kgcf.reproduction.store import Store
     store = Store(results)
     if target == REPORT:
+        if quick or full or only is not None or part is not None or listed or again:
+            raise SettingsError(
+                "`report` writes of everything that is finished: it takes --results and --document alone."
+            )
         _report(store, document)
         return
     with importing():

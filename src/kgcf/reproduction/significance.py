@@ -20,7 +20,7 @@ class Comparison:
     difference: Interval  # of the mean reciprocal rank, over questions
     t_test: float  # two-sided p over questions
     permutation: float  # two-sided p over questions: signs of the differences flipped at random
-    effect: float  # mean difference over its standard deviation (Cohen's d of pairs)
+    effect: Interval  # mean difference over its standard deviation (Cohen's d of pairs), over questions
     seeds: list[float]  # difference of every seed
     seed_test: float | None  # two-sided p of a paired t-test over seeds; None with fewer than two
 
@@ -43,14 +43,20 @@ def compare_gains(gains: NDArray[np.float64], seed: int = 0) -> Comparison:
     by_question, by_seed = gains.mean(axis=0), gains.mean(axis=1)
     spread = float(by_question.std(ddof=1)) if len(by_question) > 1 else 0.0
     generator = np.random.default_rng(seed)
+    difference = bootstrap(by_question, generator)
     return Comparison(
-        difference=bootstrap(by_question, generator),
+        difference=difference,
         t_test=_paired(by_question),
         permutation=permutation_test(by_question, generator),
-        effect=float(by_question.mean() / spread) if spread else 0.0,
+        effect=_effect(difference, spread),
         seeds=by_seed.tolist(),
         seed_test=_paired(by_seed) if len(by_seed) > 1 else None,
     )
+
+
+def _effect(difference: Interval, spread: float) -> Interval:
+    """A difference and its interval in units of the spread of the pairs; 0 where all are alike."""
+    return Interval(*(value / spread if spread else 0.0 for value in vars(difference).values()))
 
 
 def _paired(gains: NDArray[np.float64]) -> float:

@@ -14,6 +14,13 @@ from kgcf.storage import make_folder, write_json, writing
 FORMAT = 1
 _AGAIN = "Delete it, or let `kgcf reproduce` compute its cell again."
 Result = dict[str, Any]
+_HELD: dict[str, dict[str, type]] = {
+    "train": {"metrics": dict, "times": dict, "per_relation": dict, "train_triples": dict},
+    "inference": {"seconds": dict, "questions": int, "test_questions": int},
+    "distribution": {"relations": dict},
+    "substitutes": {"rows": list},
+}  # what the report reads of every kind of cell
+_ALWAYS = {"commit": str, "machine": dict}
 
 
 class Store:
@@ -43,6 +50,8 @@ class Store:
             raise StorageError(f"{path} is damaged: it holds no result. {_AGAIN}")
         if found.get("format") != FORMAT:
             raise StorageError(f"{path} was written by another version of kgcf. {_AGAIN}")
+        if flaw := _flaw(cell, found):
+            raise StorageError(f"{path} is damaged: {flaw}. {_AGAIN}")
         return found
 
     def finished(self) -> Iterator[tuple[Cell, Result]]:
@@ -50,10 +59,11 @@ class Store:
         for path in sorted(self.path.glob("*.json")):
             try:
                 found: Result = json.loads(path.read_text(encoding="utf-8"))
-                cell = Cell(**found["cell"] | {"changes": tuple(found["cell"]["changes"])})
+                cell = _cell_of(found)
             except (OSError, ValueError, TypeError, KeyError):
                 continue
-            yield cell, found
+            if not _flaw(cell, found):
+                yield cell, found
 
     def write(self, cell: Cell, result: Result) -> None:
         """Keep a result for good."""
@@ -69,3 +79,26 @@ class Store:
             if free:
                 with writing(lock):
                     lock.unlink(missing_ok=True)
+
+
+def _cell_of(result: Result) -> Cell:
+    """The cell that a result says it is of."""
+    return Cell(**result["cell"] | {"changes": tuple(result["cell"]["changes"])})
+
+
+def _flaw(cell: Cell, result: Result) -> str:
+    """What is wrong with a result as that of a cell: another one's, or not whole; empty if nothing."""
+    try:
+        recorded = _cell_of(result)
+    except (TypeError, KeyError):
+        return "it does not say which cell it is of"
+    if recorded.key != cell.key:
+        return f"it is the result of another cell, {recorded.name}"
+    needed = _ALWAYS | _HELD[cell.kind] | ({"ranks": list} if cell.ranks else {})
+    missing = [name for name, kind in needed.items() if not isinstance(result.get(name), kind)]
+    if cell.kind == "train" and not missing:
+        missing = [name for name in ("mrr", "mr", "hits@10") if name not in result["metrics"]]
+        missing += [] if "training_seconds" in result["times"] else ["training_seconds"]
+    if not isinstance(result.get("configuration", {}), dict):
+        missing.append("configuration")
+    return f"it has no {', '.join(missing)}" if missing else ""

@@ -1,5 +1,7 @@
 """Runs of other models than KGCF: which model is meant, whether the data suit it, and its trainer."""
 
+import math
+import time
 from pathlib import Path
 
 import torch
@@ -10,6 +12,7 @@ from kgcf.baselines.settings import BaselineSettings
 from kgcf.choices import CPU
 from kgcf.config import PRESETS, Settings, read_values
 from kgcf.data.dataset import Dataset
+from kgcf.durations import spoken
 from kgcf.errors import DataError, SettingsError, unknown_name
 from kgcf.prediction.baseline_graph import BaselineGraph
 from kgcf.prediction.calibration.calibrate import LIMIT
@@ -65,17 +68,32 @@ def check_baseline(settings: BaselineSettings, data: Dataset, world: World, devi
     check_pykeen(name)
 
 
-def within(settings: Settings, seconds: float | None) -> Settings:
-    """The settings with a time for training and what follows it; None: as the epochs say."""
+def within(settings: Settings, seconds: float | None, spent: float = 0.0) -> Settings:
+    """The settings with a time for the whole command, of which some is spent; None: as the epochs say."""
     if seconds is None or settings.baseline is None:
         return settings
+    if spent >= seconds:
+        raise SettingsError(
+            f"A time of {spoken(seconds)} is over before training begins: reading and loading took {spoken(spent)}. "
+            f"Nothing was written. Give more, for example --time {math.ceil(2 * spent + 10)}s, or --time none for no "
+            "limit."
+        )
     return settings.model_copy(update={"baseline": settings.baseline.model_copy(update={"seconds": seconds})})
 
 
 def baseline_trainer(
-    folder: RunFolder, data: Dataset, settings: Settings, listener: Listener, device: torch.device, key: str
+    folder: RunFolder,
+    data: Dataset,
+    settings: Settings,
+    listener: Listener,
+    device: torch.device,
+    key: str,
+    started: float,
 ) -> BaselineTrainer:
-    """The trainer of a run: validation as with KGCF, checkpoints and log in the run's folder."""
+    """The trainer of a run: validation as with KGCF, checkpoints and log in the run's folder.
+
+    Of a time that was given it has what is left of it since the command `started`.
+    """
     model = new_baseline(settings, data.graph).to(device)
     training = settings.training
     memory = training.memory_gb * 1e9
@@ -85,6 +103,7 @@ def baseline_trainer(
         return divided_mrr(bound.scorer, data, training.validate_triples, training.seed, World(), memory)
 
     assert settings.baseline is not None
+    given = settings.baseline.seconds
     validated = min(training.validate_triples or len(data.valid), len(data.valid))
     return BaselineTrainer(
         model,
@@ -93,6 +112,6 @@ def baseline_trainer(
         folder.file("checkpoint.safetensors"),
         key,
         TrainingLog(folder, listener, leads=True),
-        settings.baseline.seconds,
+        None if given is None else given - (time.monotonic() - started),
         following=(len(data.test) + 2 * min(len(data.valid), LIMIT)) / max(validated, 1),
     )

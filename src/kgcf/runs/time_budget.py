@@ -12,7 +12,7 @@ from kgcf.causal.cached_stages import CausalStages, Say, quiet
 from kgcf.causal.treatment import Treatment
 from kgcf.config import Settings, benchmark_values
 from kgcf.data.dataset import Dataset
-from kgcf.durations import AUTO, read_duration, spoken
+from kgcf.durations import is_auto, read_duration, spoken
 from kgcf.machine.compiled import compiling_seconds
 from kgcf.runs.passes import passes_per_epoch
 from kgcf.runs.settling import check_data, reach_of, settle_depth, settle_removal
@@ -57,7 +57,7 @@ def time_limit(wanted: str | float | None, data: Dataset, given: Settings, setti
     somebody has said everything that the rule would choose (depth, negatives and how long to train), and for graphs
     so small that no choice could take long.
     """
-    if not (isinstance(wanted, str) and wanted.strip().lower() == AUTO):
+    if not is_auto(wanted):
         return read_duration(wanted)
     if data.benchmark is not None and benchmark_values(data.benchmark):
         return None

@@ -18,7 +18,7 @@ from kgcf.training.settings import TrainingSettings
 
 State = dict[str, Tensor]
 _ALL = 2**63 - 1  # torch's seeds are positive
-_UNKNOWN = 0.3  # share of the time that is kept for what follows while no validation has been timed
+_UNKNOWN = 0.3  # share of the time that is kept for what follows as long as no validation has been timed
 
 
 class _TimeIsUpError(Exception):
@@ -167,8 +167,8 @@ class BaselineTrainer:
         history = self._progress.history
         done = sum(entry["seconds"] + entry.get("validation_seconds", 0.0) for entry in history)
         after = _UNKNOWN * self.seconds
-        if history:
-            after = (self.following + 1) * history[-1].get("validation_seconds", 0.0)
+        if history and "validation_seconds" in history[-1]:
+            after = (self.following + 1) * history[-1]["validation_seconds"]
         return done + running + next_epoch + after > self.seconds
 
     def _means(self) -> dict[str, float]:

@@ -1,14 +1,16 @@
 """Table 1 in words and numbers: all models on all graphs, the paper's figures beside ours, never mixed."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from scipy import stats
 
 from kgcf.reproduction.published import PUBLISHED, SLIPS, Printed
-from kgcf.reproduction.report.differences import p_value
+from kgcf.reproduction.report.differences import LEVEL, p_value
 from kgcf.reproduction.report.gathering import Gathered, markdown_table, over_seeds, spread_over
+from kgcf.reproduction.store import Result
 from kgcf.reproduction.targets import DEFAULT, PAPER, PATHS, TARGETS
 
 _PRINTED_NAME = {PAPER: "kgcf", PATHS: "kgcf"}
@@ -25,10 +27,25 @@ def accuracy_section(found: Gathered) -> list[str]:
             [variant, *(over_seeds(found.results(dataset, variant).values(), "mrr") for dataset in small)]
             for variant in found.variants()
         ]
-        lines += [*markdown_table(["model", *small], rows), *_limits(found, small)]
+        lines += [*markdown_table(["model", *small], rows), *_limits(found, small), *_seconds(found, small)]
     for dataset in (name for name in found.datasets() if name in PUBLISHED):
         lines += _large(found, dataset)
     return [*lines, *_verdict(found)]
+
+
+def _seconds(found: Gathered, small: list[str]) -> list[str]:
+    """How long the training of every model took on the small graphs."""
+    rows = [
+        [variant, *(_mean_seconds(found.results(dataset, variant).values()) for dataset in small)]
+        for variant in found.variants()
+    ]
+    said = "Seconds of training, means over the seeds, on machines that did other work too; –: not computed yet."
+    return [said, "", *markdown_table(["model", *small], rows)]
+
+
+def _mean_seconds(results: Iterable[Result]) -> str:
+    took = [float(result["times"]["training_seconds"]) for result in results]
+    return f"{fmean(took):.0f}" if took else "–"
 
 
 def _limits(found: Gathered, small: list[str]) -> list[str]:
@@ -72,8 +89,8 @@ def _untimed(found: Gathered, dataset: str) -> str:
         return ""
     passes = " or ".join(f"{count:,}" for count in sorted({int(each["protocol"]["passes"]) for each in own.values()}))
     return (
-        f" {', '.join(own)}: {passes} passes instead, because ranking all test triples by paths takes that time by "
-        "itself."
+        f" {', '.join(own)}: {passes} passes instead, the same for all variants; ranking the test triples by paths "
+        "takes minutes more."
     )
 
 
@@ -88,10 +105,11 @@ def _printed(row: Printed | None) -> list[str]:
 
 @dataclass(frozen=True)
 class Leader:
-    """Who has the highest mean MRR on a graph, among the models by paths alone, and what of ours is highest."""
+    """Who has the highest mean MRR on a graph, among the models by paths alone; of ours, and of the others."""
 
     best: str
     ours: str | None
+    rival: str | None
     means: dict[str, float]
 
     @property
@@ -110,7 +128,8 @@ def leader(found: Gathered, dataset: str) -> Leader | None:
     if not means:
         return None
     ours = max((v for v in means if v in _PRINTED_NAME), key=lambda v: means[v], default=None)
-    return Leader(max(means, key=lambda variant: means[variant]), ours, means)
+    rival = max((v for v in means if v not in _PRINTED_NAME), key=lambda v: means[v], default=None)
+    return Leader(max(means, key=lambda variant: means[variant]), ours, rival, means)
 
 
 def _verdict(found: Gathered) -> list[str]:
@@ -125,29 +144,46 @@ def _verdict(found: Gathered) -> list[str]:
         both = found.results(dataset, DEFAULT).values()
         more = f" {DEFAULT}, with memory where it helps: {over_seeds(both, 'mrr')}." if both else ""
         left = len(models) - len(first.means)
-        so_far = f" so far ({left} models are not computed yet)" if left else ""
+        so_far = f" so far ({left} of {len(models)} models are to come)" if left else ""
         best = f"{first.best} ({first.means[first.best]:.3f})"
         if first.ours is None:
             lines.append(f"- {dataset}: KGCF is not computed yet; the best so far is {best}.{more}")
         elif first.is_ours:
-            lines.append(f"- {dataset}: yes by mean MRR{so_far}, {best}; table 3 says how sure.{more}")
+            lines.append(f"- {dataset}: yes by mean MRR{so_far}, {best}; {_how_sure(found, dataset, first)}.{more}")
         else:
             ours = f"{first.ours} ({first.means[first.ours]:.3f}){so_far}; {_how_sure(found, dataset, first)}"
             lines.append(f"- {dataset}: no, {best} is before {ours}.{more}")
     return [*lines, ""]
 
 
-def _how_sure(found: Gathered, dataset: str, first: Leader) -> str:
-    """What the seeds say of a lead: their own spread, no pairing, since other models draw other random numbers."""
-    assert first.ours is not None
+def is_apart(found: Gathered, dataset: str, first: Leader) -> bool:
+    """Whether the seeds tell the best of ours from the best of the others."""
+    p = _lead(found, dataset, first)
+    return p is not None and p < LEVEL
+
+
+def _lead(found: Gathered, dataset: str, first: Leader) -> float | None:
+    """p that the lead is chance, by the seeds' own spread; None with one seed.
+
+    No pairing, since other models draw other random numbers.
+    """
+    if first.ours is None or first.rival is None:
+        return None
     values = [
         [float(result["metrics"]["mrr"]) for result in found.results(dataset, variant).values()]
-        for variant in (first.best, first.ours)
+        for variant in (first.rival, first.ours)
     ]
     if min(map(len, values)) < 2:
-        return "with one seed, not settled"
+        return None
     moments = [(fmean(each), stdev(each), len(each)) for each in values]
     if not any(spread for _, spread, _ in moments):
-        return "all seeds alike"
-    welch = stats.ttest_ind_from_stats(*moments[0], *moments[1], equal_var=False)
-    return f"over seeds p {p_value(float(welch.pvalue))}, Welch's t-test"
+        return 0.0
+    return float(stats.ttest_ind_from_stats(*moments[0], *moments[1], equal_var=False).pvalue)
+
+
+def _how_sure(found: Gathered, dataset: str, first: Leader) -> str:
+    """What the seeds say of a lead."""
+    p = _lead(found, dataset, first)
+    if p is None:
+        return "with one seed, not settled"
+    return "all seeds alike" if p == 0 else f"over seeds p {p_value(p)}, Welch's t-test"

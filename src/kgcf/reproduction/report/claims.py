@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kgcf.reproduction.report.accuracy import leader
+from kgcf.reproduction.report.accuracy import is_apart, leader
 from kgcf.reproduction.report.differences import LEVEL, judged, sides, so_far
 from kgcf.reproduction.report.frequency import correlations, points_of, sits_at_rare
 from kgcf.reproduction.report.gathering import Gathered, markdown_table
@@ -45,16 +45,19 @@ def claims_section(gathered: Mapping[str, Gathered | None]) -> list[str]:
 def _highest(found: Gathered) -> list[str]:
     leaders = {dataset: first for dataset in found.datasets() if (first := leader(found, dataset)) and first.ours}
     models = {cell.variant for cell in TARGETS[found.target](found.scale)} - {DEFAULT}
-    ours = [
-        dataset + (f" so far ({left} models missing)" if (left := len(models) - len(first.means)) else "")
-        for dataset, first in leaders.items()
-        if first.is_ours
-    ]
-    others = [f"{dataset} ({first.best})" for dataset, first in leaders.items() if not first.is_ours]
-    parts = [f"yes on {', '.join(ours)}" if ours else "", f"no on {', '.join(others)}" if others else ""]
-    said = "; ".join(part for part in parts if part) or "not computed yet"
+    sayings: dict[str, list[str]] = {"yes on": [], "no on": [], "not told apart from another on": []}
+    yes, no, level = sayings.values()
+    for dataset, first in leaders.items():
+        left = len(models) - len(first.means)
+        so_said = f"{first.rival or 'alone'}{f'; {left} of {len(models)} models to come' if left else ''}"
+        group = level if not is_apart(found, dataset, first) else yes if first.is_ours else no
+        group.append(f"{dataset} ({so_said})")
+    said = (
+        "; ".join(f"{words} {', '.join(graphs)}" for words, graphs in sayings.items() if graphs) or "not computed yet"
+    )
     missing = f", {found.wanted - len(found.found)} of {found.wanted} cells missing" * (found.wanted > len(found.found))
-    return [said, f"by mean MRR, no test; {so_far(len(leaders), found)}{missing}"]
+    sure = f"by mean MRR against the best of the others, p < {LEVEL} over seeds by Welch's test, not corrected"
+    return [said, f"{sure}; {so_far(len(leaders), found)}{missing}"]
 
 
 def _difference(found: Gathered, first: str, second: str) -> list[str]:
@@ -76,27 +79,32 @@ def _losses(found: Gathered) -> list[str]:
         against = losses_against_none(found, dataset)
         if not against:
             continue
-        computed, seeds = computed + 1, max(seeds, *(len(each.seeds) for each, _ in against.values()))
-        if any(p < LEVEL and each.difference.value > 0 for each, p in against.values()):
+        computed, seeds = computed + 1, max(seeds, *(len(each.comparison.seeds) for each in against.values()))
+        if any(each.better for each in against.values()):
             helped.append(dataset)
-        worse = sum(p < LEVEL and each.difference.value < 0 for each, p in against.values())
+        worse = sum(each.worse for each in against.values())
         harmed.append(f"{worse} of {len(against)} variants are worse on {dataset}")
     if not computed:
         return ["not computed yet", ""]
-    said = f"yes on {', '.join(helped)}" if helped else f"no variant is better than “{WITHOUT}”"
-    sure = f"{so_far(computed, found)}, seeds: at most {seeds}; over questions, p < {LEVEL} corrected"
+    said = f"yes on {', '.join(helped)}" if helped else f"no variant is shown to be better than “{WITHOUT}”"
+    sure = (
+        f"{so_far(computed, found)}, seeds: at most {seeds}; better where questions and seeds agree, worse over "
+        f"questions, p < {LEVEL} corrected"
+    )
     return ["; ".join([said, *harmed]), sure]
 
 
 def _rare(found: Gathered) -> list[str]:
+    points = points_of(found)
     by_answer: dict[str, list[str]] = {}
-    for dataset, (correlation, p) in correlations(points_of(found)).items():
+    for dataset, (correlation, p) in correlations(points).items():
         by_answer.setdefault(sits_at_rare(correlation, p), []).append(dataset)
     if not by_answer:
         return ["not computed yet", ""]
     said = "; ".join(f"{answer}: {', '.join(graphs)}" for answer, graphs in by_answer.items())
-    counted = sum(map(len, by_answer.values()))
-    return [said, f"{so_far(counted, found)}; rank correlation over relations, p < {LEVEL} corrected"]
+    few = len(points) - sum(map(len, by_answer.values()))
+    without = f", {few} with too few relations to say" if few else ""
+    return [said, f"{so_far(len(points), found)}{without}; rank correlation over relations, p < {LEVEL} corrected"]
 
 
 def _time(found: Gathered) -> list[str]:

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
+from kgcf.errors import StorageError
 from kgcf.reproduction.report.accuracy import accuracy_section
 from kgcf.reproduction.report.choosing import choosing_section
 from kgcf.reproduction.report.claims import claims_section
@@ -27,15 +28,22 @@ _TITLE = (
 )
 _WIDTH = 118
 _NEXT = "Next: [The engine](engine.md)"
-_NOTHING = "Nothing is computed yet: `kgcf reproduce table1`, for instance, begins."
 
 
 def write_document(store: Store, path: Path) -> bool:
-    """Write the document and the plots beside it; whether the text differs from what was there."""
-    make_folder(path.parent)
-    folder = path.parent
+    """Write the document and the plots beside it; whether the text differs from what was there.
+
+    A folder without a result is a mistake, and no reason to replace a document.
+    """
     gathered = {target: gather(store, target) for target in TARGETS}
-    lines = [*_TITLE, *_sections(gathered, folder)] if any(gathered.values()) else [*_TITLE, _NOTHING]
+    if not any(gathered.values()):
+        raise StorageError(
+            f"{store.path} holds no finished cell, so there is nothing to report and {path} stays as it is. "
+            "`kgcf reproduce table1 --quick` computes some; --results names the folder that has them."
+        )
+    folder = path.parent
+    make_folder(folder)
+    lines = [*_TITLE, *_sections(gathered, folder)]
     text = "\n".join(map(_wrapped, lines)).rstrip() + f"\n\n{_NEXT}\n"
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return False

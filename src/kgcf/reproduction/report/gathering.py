@@ -73,6 +73,11 @@ class Gathered:
         """By seed."""
         return {c.seed: r for c, r in self.found if c.dataset == dataset and c.variant == variant}
 
+    def validation(self, dataset: str, variant: str) -> dict[int, float]:
+        """The validation MRR of the epoch that was kept, by seed; of those that have one."""
+        best = {seed: best_validation(result) for seed, result in self.results(dataset, variant).items()}
+        return {seed: value for seed, value in best.items() if value is not None}
+
 
 def gather(store: Store, target: str) -> Gathered | None:
     """The finished cells of the scale that has most, of equals the one that asks for least; None where none has any.

@@ -1,9 +1,10 @@
 """Ablations in words and numbers: what each part adds, and whether it adds more than random labels do."""
 
+from dataclasses import dataclass
 from statistics import fmean
 
 from kgcf.reproduction.report.differences import LEVEL, compared, p_value, ranks_of
-from kgcf.reproduction.report.gathering import Gathered, best_validation, markdown_table, over_seeds, spread_over
+from kgcf.reproduction.report.gathering import Gathered, markdown_table, over_seeds, spread_over
 from kgcf.reproduction.significance import Comparison, compare_gains, holm
 from kgcf.reproduction.targets import ABLATIONS, CONTROLLED, WHOLE, WITHOUT, WITHOUT_CONTROL
 
@@ -57,11 +58,41 @@ def _column(found: Gathered, dataset: str) -> dict[str, str]:
     return column
 
 
-def losses_against_none(found: Gathered, dataset: str) -> dict[str, tuple[Comparison, float]]:
-    """Every variant of the losses against training without them, with a p over questions that allows for all tried."""
+@dataclass(frozen=True)
+class AgainstNone:
+    """A variant of the losses against training without them; p values allow for all that were tried."""
+
+    comparison: Comparison
+    questions: float  # p over questions alone
+    both: float  # the weaker of questions and seeds
+
+    @property
+    def gain(self) -> float:
+        """In MRR."""
+        return self.comparison.difference.value
+
+    @property
+    def better(self) -> bool:
+        """Whether it helps, by questions and by seeds: one training settles nothing."""
+        return self.gain > 0 and self.both < LEVEL
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether it helps by the questions of these trainings alone."""
+        return self.gain > 0 and self.questions < LEVEL <= self.both
+
+    @property
+    def worse(self) -> bool:
+        """Whether it does harm, by the questions of these trainings."""
+        return self.gain < 0 and self.questions < LEVEL
+
+
+def losses_against_none(found: Gathered, dataset: str) -> dict[str, AgainstNone]:
+    """Every variant of the losses against training without them."""
     against = {v: c for v in LOSSES if (c := compared(found, dataset, WITHOUT, v)) is not None}
-    corrected = holm({variant: comparison.permutation for variant, comparison in against.items()})
-    return {variant: (comparison, corrected[variant]) for variant, comparison in against.items()}
+    questions = holm({variant: comparison.permutation for variant, comparison in against.items()})
+    both = holm({variant: comparison.weaker for variant, comparison in against.items()})
+    return {variant: AgainstNone(each, questions[variant], both[variant]) for variant, each in against.items()}
 
 
 def _any_variant(found: Gathered, dataset: str) -> str:
@@ -69,17 +100,18 @@ def _any_variant(found: Gathered, dataset: str) -> str:
     against = losses_against_none(found, dataset)
     if not against:
         return f"- {dataset}: not computed yet."
-    gains = {variant: comparison.difference.value for variant, (comparison, _) in against.items()}
-    corrected = {variant: p for variant, (_, p) in against.items()}
-    better = [variant for variant in gains if gains[variant] > 0 and corrected[variant] < LEVEL]
-    worse = [variant for variant in gains if gains[variant] < 0 and corrected[variant] < LEVEL]
-    best = max(gains, key=lambda variant: gains[variant])
-    said = f"yes, {', '.join(better)}" if better else "no variant does"
-    tried = f"{len(gains)} of {len(LOSSES)} variants so far" if len(gains) < len(LOSSES) else f"{len(gains)} variants"
-    seeds = max(len(comparison.seeds) for comparison, _ in against.values())
+    better = [variant for variant, each in against.items() if each.better]
+    unsettled = [variant for variant, each in against.items() if each.unsettled]
+    worse = sum(each.worse for each in against.values())
+    best = max(against, key=lambda variant: against[variant].gain)
+    said = f"yes, {', '.join(better)}" if better else "no variant is shown to"
+    said += f"; {', '.join(unsettled)} by these seeds' questions, not settled for others" if unsettled else ""
+    tried = f"{len(against)} variants" + (f" of {len(LOSSES)} so far" if len(against) < len(LOSSES) else "")
+    seeds = max(len(each.comparison.seeds) for each in against.values())
     return (
-        f"- {dataset}: {said}; {len(worse)} are worse ({tried}, {_count(seeds)}, p < {LEVEL} over questions after "
-        f"correction). The highest is {best} ({gains[best]:+.4f}, p corrected {p_value(corrected[best])})."
+        f"- {dataset}: {said}; {worse} are worse ({tried}, {_seeds_at_most(seeds)}, p < {LEVEL} over questions after "
+        f"correction). The highest is {best} ({against[best].gain:+.4f}, p corrected "
+        f"{p_value(against[best].questions)} over questions)."
     )
 
 
@@ -138,18 +170,21 @@ def _not_yet(found: Gathered, dataset: str, variant: str, needed: tuple[str, ...
 
 
 def _by_validation(found: Gathered, dataset: str) -> str:
-    """The variants that stand highest on validation, and where the two that matter stand."""
-    means = {}
-    for variant in found.variants():
-        best = [best_validation(result) for result in found.results(dataset, variant).values()]
-        if validated := [value for value in best if value is not None]:
-            means[variant] = fmean(validated)
-    if not means:
+    """The variants that stand highest on validation, by the seeds that all have, and the two that matter."""
+    best = {v: validated for v in found.variants() if (validated := found.validation(dataset, v))}
+    seeds = sorted(set.intersection(*map(set, best.values()))) if best else []
+    if not seeds:
         return f"- {dataset}: not computed yet."
+    means = {variant: fmean(by_seed[seed] for seed in seeds) for variant, by_seed in best.items()}
     order = sorted(means, key=lambda variant: -means[variant])
     named = dict.fromkeys([*order[:3], *(each for each in (WITHOUT, WHOLE) if each in means)])
     listed = ", ".join(f"{order.index(each) + 1}. {each} ({means[each]:.4f})" for each in named)
-    return f"- {dataset}: of {len(order)} variants {listed}."
+    by = "seed" if len(seeds) == 1 else "seeds"
+    return f"- {dataset}: of {len(order)} variants, by {by} {', '.join(map(str, seeds))}, {listed}."
+
+
+def _seeds_at_most(seeds: int) -> str:
+    return "one seed each" if seeds == 1 else f"one to {seeds} seeds each"
 
 
 def _count(seeds: int) -> str:
