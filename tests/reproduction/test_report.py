@@ -1,6 +1,7 @@
 """The document says what the files say, in the same bytes every time; and the command line from cells to document."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -285,6 +286,63 @@ def test_losses_that_help_with_true_labels_alone_are_said_to(tmp_path: Path) -> 
     text = written(ablation_cells(ranks), tmp_path)
     assert f"- {ABLATED[0]}: yes. With true labels they add +0.3750" in text
     assert "no counterfactual losses | 0.5000 ± 0.0000 (-0.3750*) |" in text
+
+
+@pytest.mark.parametrize(
+    ("gains", "said"),
+    [
+        ([10, 11, 12], "yes, disc frobenius; 0 are worse"),
+        (
+            [10, -4, 12],
+            "no variant is shown to; disc frobenius by these seeds' questions, not settled for others; 0 are",
+        ),
+        ([10], "no variant is shown to; disc frobenius by these seeds' questions, not settled for others; 0 are"),
+    ],
+)
+def test_a_loss_helps_only_where_questions_and_seeds_agree(gains: list[int], said: str, tmp_path: Path) -> None:
+    frobenius = next(c for c in TARGETS["ablations"]("default") if c.variant == "disc frobenius")
+    without = [c for c in TARGETS["ablations"]("default") if c.dataset == frobenius.dataset and c.variant == WITHOUT]
+    cells = {cell: [20] * 40 for cell in without[: len(gains)]}
+    cells |= {replace(frobenius, seed=seed): [20 - gain] * 40 for seed, gain in enumerate(gains)}
+    text = written(cells, tmp_path) if len(gains) == 1 else full(cells, tmp_path)
+    assert f"- {frobenius.dataset}: {said}" in text
+
+
+def full(cells: dict[Cell, list[int]], folder: Path) -> str:
+    """Their document at the full scale, which has every seed of every variant."""
+    only_full = next(c for c in TARGETS["ablations"]("full") if c.seed == 4 and c.variant == CONTROL)
+    return written(cells | {only_full: [20] * 40}, folder)
+
+
+def test_variants_are_ordered_on_validation_by_the_seeds_that_all_have(tmp_path: Path) -> None:
+    """The whole is better with the seed that both have, and worse by the means of all."""
+    store = Store(tmp_path / "cells")
+    best = {(WHOLE, 0): 0.6, (WITHOUT, 0): 0.5, (WITHOUT, 1): 0.9}
+    for cell in TARGETS["ablations"]("default"):
+        if cell.dataset == ABLATED[0] and (found := best.get((cell.variant, cell.seed))) is not None:
+            store.write(cell, {**pretended(cell, {}), "validation": [found]})
+    write_document(store, tmp_path / "results.md")
+    text = " ".join((tmp_path / "results.md").read_text().split())
+    assert f"of 2 variants, by seed 0, 1. {WHOLE} (0.6000), 2. {WITHOUT} (0.5000)." in text
+
+
+@pytest.mark.parametrize(
+    ("ranks", "said"),
+    [
+        ({"nbfnet": (2, 2, 2), PATHS: (4, 4, 4)}, "no on umls (nbfnet; "),
+        ({"nbfnet": (4, 4, 4), PATHS: (2, 2, 2)}, "yes on umls (nbfnet; "),
+        ({"nbfnet": (2, 4, 3), PATHS: (3, 3, 4)}, "not told apart from another on umls (nbfnet; "),
+        ({"nbfnet": (2,), PATHS: (4,)}, "not told apart from another on umls (nbfnet; "),
+        ({PATHS: (4, 4, 4)}, "not told apart from another on umls (alone; "),
+    ],
+)
+def test_who_is_best_needs_seeds_that_say_so(ranks: dict[str, tuple[int, ...]], said: str, tmp_path: Path) -> None:
+    cells = {
+        cell: [ranks[cell.variant][cell.seed]] * 9
+        for cell in TARGETS["table1"]("default")
+        if cell.dataset == "umls" and cell.seed < len(ranks.get(cell.variant, ()))
+    }
+    assert f"(table 1) | {said}" in written(cells, tmp_path)
 
 
 def test_an_open_target_says_how_long_it_will_take_by_what_is_finished(tmp_path: Path) -> None:
