@@ -145,3 +145,33 @@ def test_all_tails_at_once_are_pykeens_scores_without_its_table_of_products(name
     assert torch.allclose(ours, theirs)
     for found, wanted in zip(*(torch.autograd.grad(s.sum(), (heads, vectors)) for s in (ours, theirs)), strict=True):
         assert torch.allclose(found, wanted)
+
+
+@pytest.mark.parametrize("side", ["tail", "head"])
+@pytest.mark.parametrize("name", ["transe", "rotate", "hake"])
+def test_distances_to_all_entities_are_those_of_the_table_without_one(name: str, side: str) -> None:
+    """More entities than the kernels take at a time; what is asked with gradients goes by the table."""
+    interaction = small(name).model.interaction.eval()
+    generator = torch.Generator().manual_seed(2)
+
+    def draw(*shape: int) -> torch.Tensor:
+        return torch.randn(shape, generator=generator)
+
+    def entity(*shape: int) -> Any:
+        if name == "rotate":
+            return torch.complex(draw(*shape), draw(*shape))
+        return (draw(*shape), draw(*shape)) if name == "hake" else draw(*shape)
+
+    relations: dict[str, Any] = {
+        "transe": draw(5, 1, 11),
+        "rotate": torch.polar(torch.ones(5, 1, 11), draw(5, 1, 11)),
+        "hake": tuple(draw(5, 1, 11) for _ in range(3)),
+    }
+    asked, others = entity(5, 1, 11), entity(1, 150, 11)
+    given = (asked, relations[name], others) if side == "tail" else (others, relations[name], asked)
+    wanted = interaction(*given)
+    with torch.no_grad(), Largest() as largest:
+        found = interaction(*given)
+    assert wanted.shape == (5, 150)
+    assert torch.allclose(found, wanted, rtol=1e-5, atol=1e-4)
+    assert largest.size <= 2 * 150 * 11  # the entities, as real numbers; no table of 5 × 150 × 11

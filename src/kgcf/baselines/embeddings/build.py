@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from pykeen.losses import BCEWithLogitsLoss, CrossEntropyLoss, NSSALoss
 from pykeen.models import ERModel
-from pykeen.nn.modules import Interaction, TransEInteraction
+from pykeen.nn.modules import Interaction
 from pykeen.nn.representation import Embedding, Representation
 from pykeen.triples import CoreTriplesFactory
 from pykeen.utils import NoRandomSeedNecessary
@@ -145,7 +145,7 @@ def _convolution(settings: kinds.ConvolutionSettings) -> Interaction:
 
 def _translation(settings: SampledSettings, count: int, relations: int) -> tuple[Interaction | str, Vectors]:
     vector = partial(Embedding, shape=settings.dimension, initializer=_uniform(_span(settings)))
-    return TransEInteraction(p=1), ([vector(max_id=count)], [vector(max_id=relations)])
+    return interactions.TranslationInteraction(margin=0.0), ([vector(max_id=count)], [vector(max_id=relations)])
 
 
 def _rotation(settings: SampledSettings, count: int, relations: int) -> tuple[Interaction | str, Vectors]:

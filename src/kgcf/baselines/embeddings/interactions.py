@@ -1,7 +1,7 @@
-"""Score functions that PyKEEN lacks, in its scheme: HAKE, LowFER, RotatE's sum of moduli; and all tails at once.
+"""Score functions that PyKEEN lacks, in its scheme: HAKE, LowFER, RotatE's sum of moduli; and all entities at once.
 
 PyKEEN multiplies out a table [B, N, D] to score B questions against N tails; the models that are trained so have one
-matrix product instead.
+matrix product instead, and distances are ranked by kernels.
 """
 
 import math
@@ -13,10 +13,17 @@ from pykeen.nn.modules import ConvEInteraction, DistMultInteraction, Interaction
 from torch import Tensor, nn
 from torch.nn import functional
 
+from kgcf.baselines.embeddings.distances import can_rank, city_block, half_angles, moduli, scaled
+
 
 def _all_tails(h: Tensor, t: Tensor) -> bool:
     """Whether heads [B, 1, D] are asked about the same tails [1, N, D]."""
     return h.ndim == 3 and t.ndim == 3 and h.shape[1] == 1 and t.shape[0] == 1
+
+
+def _all_heads(h: Tensor, t: Tensor) -> bool:
+    """Whether tails [B, 1, D] are asked about the same heads [1, N, D]."""
+    return _all_tails(t, h)
 
 
 def _unit_vectors(t: Tensor) -> Tensor:
@@ -66,7 +73,11 @@ class TranslationInteraction(Interaction):  # type: ignore[misc]
 
     def forward(self, h: Tensor, r: Tensor, t: Tensor) -> Tensor:
         """Scores of h [..., D], r [..., D], t [..., D]."""
+        if can_rank(h, r, t) and _all_heads(h, t):
+            return self.margin - city_block((t - r)[:, 0], h[0])
         moved = h + r
+        if can_rank(moved, t) and _all_tails(moved, t):
+            return self.margin - city_block(moved[:, 0], t[0])
         if _all_tails(moved, t):
             return self.margin - torch.cdist(moved[:, 0], t[0], p=1)
         return self.margin - (moved - t).abs().sum(dim=-1)
@@ -78,8 +89,13 @@ class RotationInteraction(Interaction):  # type: ignore[misc]
     is_complex: ClassVar[bool] = True
 
     def forward(self, h: Tensor, r: Tensor, t: Tensor) -> Tensor:
-        """Scores of complex h, r, t, each [..., D]; the moduli of r are 1."""
-        return -(h * r - t).abs().sum(dim=-1)
+        """Scores of complex h, r, t, each [..., D]; the moduli of r are 1, so that a tail can be turned back."""
+        if can_rank(h, r, t) and _all_heads(h, t):
+            return -moduli((t * r.conj())[:, 0], h[0])
+        turned = h * r
+        if can_rank(turned, t) and _all_tails(turned, t):
+            return -moduli(turned[:, 0], t[0])
+        return -(turned - t).abs().sum(dim=-1)
 
 
 class HakeInteraction(Interaction):  # type: ignore[misc]
@@ -102,10 +118,18 @@ class HakeInteraction(Interaction):  # type: ignore[misc]
         r_modulus, bias, r_phase = r
         r_modulus = r_modulus.abs()
         bias = torch.maximum(bias.clamp(max=1.0), -r_modulus)
-        difference = h_modulus * (r_modulus + bias) - t_modulus * (1 - bias)
-        phases = torch.sin((h_phase + r_phase - t_phase) / 2).abs().sum(dim=-1)
-        moduli: Tensor = torch.linalg.vector_norm(difference, dim=-1)
-        return -self.modulus_weight * moduli - self.phase_weight * phases
+        h_scale, t_scale = r_modulus + bias, 1 - bias
+        quick = can_rank(h_modulus, t_modulus)
+        if quick and _all_heads(h_modulus, t_modulus):
+            lengths = scaled((t_modulus * t_scale)[:, 0], h_scale[:, 0], h_modulus[0])
+            phases = half_angles((t_phase - r_phase)[:, 0], h_phase[0])
+        elif quick and _all_tails(h_modulus, t_modulus):
+            lengths = scaled((h_modulus * h_scale)[:, 0], t_scale[:, 0], t_modulus[0])
+            phases = half_angles((h_phase + r_phase)[:, 0], t_phase[0])
+        else:
+            lengths = torch.linalg.vector_norm(h_modulus * h_scale - t_modulus * t_scale, dim=-1)
+            phases = torch.sin((h_phase + r_phase - t_phase) / 2).abs().sum(dim=-1)
+        return -self.modulus_weight * lengths - self.phase_weight * phases
 
 
 class LowferInteraction(Interaction):  # type: ignore[misc]
@@ -145,3 +169,12 @@ class LowferInteraction(Interaction):  # type: ignore[misc]
         rooted = torch.sign(pooled) * torch.sqrt(pooled.abs() + 1e-12)
         joint = self.output_norm(functional.normalize(rooted, dim=-1).reshape(-1, h.shape[-1]))
         return torch.einsum("...d,...d->...", self.output_dropout(joint).view(*shape, -1), t)
+
+
+_PRODUCTS = (ProductInteraction, CoreInteraction, ConvolutionInteraction)
+_DISTANCES = (TranslationInteraction, RotationInteraction, HakeInteraction)
+
+
+def ranks_without_table(interaction: Interaction, device: torch.device) -> bool:
+    """Whether ranking all entities needs no table [B, N, D]: by a matrix product, or by kernels on the CPU."""
+    return isinstance(interaction, _PRODUCTS) or (isinstance(interaction, _DISTANCES) and device.type == "cpu")

@@ -17,10 +17,11 @@ from pykeen.triples import CoreTriplesFactory
 from torch import Tensor
 
 from kgcf.baselines.contract import Baseline, EpochKeeper, ReachScorer, prime_adam
+from kgcf.baselines.embeddings.interactions import ranks_without_table
 from kgcf.baselines.embeddings.training_loops import AllTails, SampledNegatives, TailQuestions
 from kgcf.data.graph import KnowledgeGraph
 
-_HELD = 4  # copies of a [B, N, D] table that a distance needs at a time
+_HELD = 4  # copies of a [B, N, D] table that a distance needs at a time, or of the scores [B, N] where there is none
 _BYTES = 4
 
 
@@ -131,7 +132,8 @@ class EmbeddingScorer:
     def __init__(self, baseline: PykeenBaseline, count: int, memory: float) -> None:
         self._baseline = baseline
         self._count = count
-        held = baseline.scheme.factory.num_entities * baseline.width * _HELD * _BYTES
+        width = 1 if ranks_without_table(baseline.model.interaction, baseline.device) else baseline.width
+        held = baseline.scheme.factory.num_entities * width * _HELD * _BYTES
         self._rows = max(1, int(memory / held))
 
     def score_tails(self, heads: NDArray[np.int64], relations: NDArray[np.int64]) -> NDArray[np.float32]:
