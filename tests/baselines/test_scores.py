@@ -175,3 +175,18 @@ def test_distances_to_all_entities_are_those_of_the_table_without_one(name: str,
     assert wanted.shape == (5, 150)
     assert torch.allclose(found, wanted, rtol=1e-5, atol=1e-4)
     assert largest.size <= 2 * 150 * 11  # the entities, as real numbers; no table of 5 × 150 × 11
+
+
+def test_only_models_that_need_a_table_ask_a_few_questions_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, list[int]] = {"complex": [], "distmult": [], "rotate": []}
+    for name, counts in asked.items():
+        baseline = small(name)
+        scores = baseline.scores
+
+        def counted(heads: Any, relations: Any, counts: list[int] = counts, scores: Any = scores) -> torch.Tensor:
+            counts.append(len(heads))
+            return scores(heads, relations)  # type: ignore[no-any-return]
+
+        monkeypatch.setattr(baseline, "scores", counted)
+        baseline.scorer(GRAPH, 6 * 4 * 4 * 5).score_tails(np.zeros(5, dtype=np.int64), np.zeros(5, dtype=np.int64))
+    assert asked == {"complex": [1] * 5, "distmult": [5], "rotate": [5]}

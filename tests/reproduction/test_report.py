@@ -202,6 +202,15 @@ def test_one_seed_settles_nothing_and_says_so(tmp_path: Path) -> None:
     assert "One seed each so far" in text
 
 
+def test_table3_counts_answers_among_the_first_ten_beside_mrr(tmp_path: Path) -> None:
+    ranks = {table3_cells("nbfnet")[0]: [20] * 30 + [5] * 10, table3_cells(PATHS)[0]: [5] * 30 + [5] * 10}
+    text = written(ranks, tmp_path).split(f"### {PATHS} against nbfnet")[1]
+    assert "| ΔH@10 | p H@10 |" in text
+    assert "| +0.7500 | < 0.001 |" in text
+    effect = 0.15 * 0.75 / (0.15 * (0.75 * 0.25 * 40 / 39) ** 0.5)
+    assert f"| {effect:+.2f} (+" in text
+
+
 def test_what_else_differs_between_two_variants_is_said(tmp_path: Path) -> None:
     cells = {table3_cells("nbfnet")[0]: [4] * 9, table3_cells(PATHS)[0]: [1] * 9}
     settings = {
