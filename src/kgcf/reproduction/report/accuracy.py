@@ -52,15 +52,19 @@ def _limits(found: Gathered, small: list[str]) -> list[str]:
     """Which of the small graphs had a stated time, and so figures that more time may raise."""
     lines = []
     for dataset in small:
-        timed = [cell for cell, _ in found.found if cell.dataset == dataset and cell.seconds is not None]
-        if timed:
-            minutes = max(cell.seconds or 0.0 for cell in timed) / 60
-            models = len({cell.variant for cell in timed})
+        if minutes := stated_minutes(found, dataset):
+            models = len({cell.variant for cell, _ in found.found if cell.dataset == dataset and cell.seconds})
             lines.append(
                 f"{dataset}: {models} models had at most {minutes:g} minutes of training and one seed; "
                 "more may raise them."
             )
     return [*lines, ""] if lines else []
+
+
+def stated_minutes(found: Gathered, dataset: str) -> float | None:
+    """What models were given on a graph where they are not trained to their end; None: on this one they are."""
+    seconds = [cell.seconds for cell, _ in found.found if cell.dataset == dataset and cell.seconds is not None]
+    return max(seconds) / 60 if seconds else None
 
 
 def _large(found: Gathered, dataset: str) -> list[str]:
@@ -141,18 +145,22 @@ def _verdict(found: Gathered) -> list[str]:
         first = leader(found, dataset)
         if first is None:
             continue
+        minutes = stated_minutes(found, dataset)
+        given = f" (the others with {minutes:g} minutes)" if minutes else ""
         both = found.results(dataset, DEFAULT).values()
         more = f" {DEFAULT}, with memory where it helps: {over_seeds(both, 'mrr')}." if both else ""
         left = len(models) - len(first.means)
         so_far = f" so far ({left} of {len(models)} models are to come)" if left else ""
         best = f"{first.best} ({first.means[first.best]:.3f})"
         if first.ours is None:
-            lines.append(f"- {dataset}: KGCF is not computed yet; the best so far is {best}.{more}")
+            lines.append(f"- {dataset}{given}: KGCF is not computed yet; the best so far is {best}.{more}")
         elif first.is_ours:
-            lines.append(f"- {dataset}: yes by mean MRR{so_far}, {best}; {_how_sure(found, dataset, first)}.{more}")
+            lines.append(
+                f"- {dataset}{given}: yes by mean MRR{so_far}, {best}; {_how_sure(found, dataset, first)}.{more}"
+            )
         else:
             ours = f"{first.ours} ({first.means[first.ours]:.3f}){so_far}; {_how_sure(found, dataset, first)}"
-            lines.append(f"- {dataset}: no, {best} is before {ours}.{more}")
+            lines.append(f"- {dataset}{given}: no, {best} is before {ours}.{more}")
     return [*lines, ""]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kgcf.reproduction.report.accuracy import is_apart, leader
+from kgcf.reproduction.report.accuracy import is_apart, leader, stated_minutes
 from kgcf.reproduction.report.differences import LEVEL, judged, sides, so_far
 from kgcf.reproduction.report.frequency import correlations, points_of, sits_at_rare
 from kgcf.reproduction.report.gathering import Gathered, markdown_table
@@ -49,7 +49,9 @@ def _highest(found: Gathered) -> list[str]:
     yes, no, level = sayings.values()
     for dataset, first in leaders.items():
         left = len(models) - len(first.means)
-        so_said = f"{first.rival or 'alone'}{f'; {left} of {len(models)} models to come' if left else ''}"
+        minutes = stated_minutes(found, dataset)
+        given = f"; other models had {minutes:g} minutes" if minutes else ""
+        so_said = f"{first.rival or 'alone'}{given}{f'; {left} of {len(models)} models to come' if left else ''}"
         group = level if not is_apart(found, dataset, first) else yes if first.is_ours else no
         group.append(f"{dataset} ({so_said})")
     said = (
