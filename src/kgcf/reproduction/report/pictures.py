@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from kgcf.figure_files import drawable, save_picture
 
 _BLUE, _RED, _GREY = "#4477aa", "#ee6677", "#777777"
+_DOT = 30.0  # area of a dot in a legend
 _BRIGHT = 0.6  # from here on viridis is too bright for white letters
 
 
@@ -26,6 +27,7 @@ def draw_distribution(dataset: str, relations: Mapping[str, Mapping[str, Any]], 
     axes.set_title(f"Share of every relation: {drawable(dataset)}", loc="left")
     axes.set_xlabel("relation, the most frequent in train first")
     axes.set_ylabel("share of the triples")
+    axes.legend(frameon=False)
     _finish(figure, axes, path)
 
 
@@ -66,10 +68,12 @@ def draw_gains(points: Mapping[str, Sequence[tuple[int, float, float]]], path: P
     axes.set_title("Gain of KGCF (default, paths alone), relation by relation", loc="left")
     axes.set_xlabel("train triples of the relation")
     axes.set_ylabel("ΔMRR")
+    legend: Any = axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))  # beside the dots, not on them
+    for dot in legend.legend_handles:
+        dot.set_sizes([_DOT])
     _finish(figure, axes, path)
 
 
 def _finish(figure: Figure, axes: Any, path: Path) -> None:  # noqa: ANN401
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
     save_picture(figure, path)
