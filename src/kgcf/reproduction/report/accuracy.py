@@ -93,8 +93,7 @@ def _untimed(found: Gathered, dataset: str) -> str:
         return ""
     passes = " or ".join(f"{count:,}" for count in sorted({int(each["protocol"]["passes"]) for each in own.values()}))
     return (
-        f" {', '.join(own)}: {passes} passes instead, the same for all variants; ranking the test triples by paths "
-        "takes minutes more."
+        f" {', '.join(own)}: {passes} passes instead, the same for all variants, which take longer than the others had."
     )
 
 
